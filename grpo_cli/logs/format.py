@@ -1,0 +1,123 @@
+"""What a file format gives: records in, fields out, one more field back. It sees records, never shapes.
+
+A record is a JSONL line or a Parquet row. `Want` says which value of it is wanted and as what; `Records` is what
+one pass over a file found. JSONL and Parquet implement `Format`; everything above speaks only to that.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol
+
+from grpo_cli.logs.fields import Field  # noqa: TC001 - dataclass fields are read at run time by their users
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import polars as pl
+
+    from grpo_cli.logs.source import LogFile
+
+OnBadLine = Literal["error", "skip"]
+
+
+class Kind(Enum):
+    """What a wanted value is read as."""
+
+    KEY = auto()
+    """String: what the value spells (see `spell`). Null where it is null or absent."""
+
+    NUMBER = auto()
+    """Float64: numbers, booleans as 1 and 0, a column of numeric strings. Null where null, absent or NaN."""
+
+    JSON = auto()
+    """String: the value as JSON text. Null where it is null or absent."""
+
+
+@dataclass(frozen=True)
+class Want:
+    """A field, and what it is wanted as. With `[]` in the field the column is a list of those."""
+
+    field: Field
+    kind: Kind
+
+
+@dataclass
+class Records:
+    """What one pass over a file found: a row per record, in file order."""
+
+    frame: pl.DataFrame
+    """A column per want, named as it was asked for."""
+    names: list[str]
+    """The top-level fields of all records, by first appearance."""
+    bad: list[int] = field(default_factory=list)
+    """The numbers of the lines that are no records and were skipped."""
+    missing: dict[str, Counter[str]] = field(default_factory=dict)
+    """For each NUMBER want: how many values were `absent`, `null` or `nan`."""
+    text_numbers: list[str] = field(default_factory=list)
+    """The NUMBER wants whose values were all numeric strings."""
+
+
+class Format(Protocol):
+    """A kind of file. Every method raises `InputError` that names file and line where the file is at fault."""
+
+    def names(self, file: LogFile) -> list[str]:
+        """The top-level fields, by first appearance (for JSONL those of the first records)."""
+
+    def sample(self, file: LogFile, limit: int, only: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """The first records as Python values; bad lines are passed over. `only` these top-level fields."""
+
+    def read(self, file: LogFile, wants: Mapping[str, Want], on_bad_line: OnBadLine) -> Records:
+        """The wanted fields of every record."""
+
+    def locate(self, file: LogFile, record: int) -> int:
+        """The line (a row for Parquet), counted from 1, on which record number `record` (from 0) stands."""
+
+    def values(self, file: LogFile, records: Sequence[int], fields: Sequence[Field]) -> list[list[Any]]:
+        """For each of `records` (ascending, from 0), the values of `fields` as Python values."""
+
+    def append(
+        self, file: LogFile, target: BinaryIO, columns: pl.DataFrame, metadata: Mapping[str, str], *, replace: bool
+    ) -> None:
+        """Write the file to `target` with one more field a record for each column (a row a record).
+
+        With `replace`, a top-level field of the same name gives way; without it there is none.
+        Columns are Float64, Int64, Boolean or String, or lists of these.
+        """
+
+    def keep(self, file: LogFile, target: BinaryIO, mask: pl.Series) -> None:
+        """Write the file to `target` with only the records where `mask` (a Boolean a record) is true."""
+
+
+def spell(value: object) -> str | None:
+    """What a key spells: `7`, `7.0` and `"7"` are one key, `"007"` another; objects and lists as canonical JSON.
+
+    A lone surrogate, which UTF-8 cannot carry, becomes NUL and four hex digits, and so does NUL itself: unlike
+    keys stay unlike. `render.text` shows both as escapes. Null and NaN spell nothing.
+    """
+    match value:
+        case None:
+            return None
+        case str():
+            return _without_surrogates(value)
+        case bool():
+            return "true" if value else "false"
+        case float():
+            if math.isnan(value):
+                return None
+            return str(int(value)) if value.is_integer() else repr(value)
+        case int():
+            return str(value)
+        case _:
+            canonical = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+            return _without_surrogates(canonical)
+
+
+def _without_surrogates(text: str) -> str:
+    if text.isascii() and "\0" not in text:
+        return text
+    return "".join(f"\0{ord(c):04x}" if c == "\0" or "\ud800" <= c <= "\udfff" else c for c in text)

@@ -1,0 +1,222 @@
+"""Which files a log is in, found from paths, globs, folders and standard input.
+
+A file's format is told by its first bytes and not by its name: logs are saved under all sorts of names, and a name
+can lie. What is no rollout log at all is named for what it is.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, BinaryIO, Literal
+
+from grpo_cli.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+FormatName = Literal["jsonl", "parquet"]
+Compression = Literal["gzip", "zstd"]
+
+STDIN = "-"
+COMPRESSED_SUFFIXES: dict[str, Compression] = {".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd"}
+LOG_SUFFIXES = (".jsonl", ".ndjson", ".parquet", ".pq")
+WRITTEN = "advantages"
+"""What stands before the suffix of an output that is written beside its input."""
+
+_MAGIC: tuple[tuple[bytes, str, str], ...] = (
+    (b"version https://git-lfs", "a Git LFS pointer, not the file itself", "fetch it with: git lfs pull"),
+    (b"PK\x03\x04", "a zip archive (a torch checkpoint, an Inspect .eval?)", "export its samples as JSONL first"),
+    (b"\x80\x02", "a Python pickle (a torch save?)", "load it where it was written and save its samples as JSONL"),
+    (b"\x80\x04", "a Python pickle", "load it where it was written and save its samples as JSONL"),
+    (b"\x80\x05", "a Python pickle", "load it where it was written and save its samples as JSONL"),
+    (b"ARROW1", "an Arrow IPC file", "save it as Parquet first"),
+    (b"SQLite format 3", "an SQLite database", "export the table as JSONL or Parquet first"),
+    (b"<!doctype html", "an HTML page", "was a web page saved in place of the file?"),
+    (b"<html", "an HTML page", "was a web page saved in place of the file?"),
+    (b"BZh", "bzip2-compressed", "unpack it, or pack it with gzip or zstd"),
+    (b"\xfd7zXZ", "xz-compressed", "unpack it, or pack it with gzip or zstd"),
+    (b"\xff\xfe", "UTF-16 text", "convert it: iconv -f UTF-16 -t UTF-8"),
+    (b"\xfe\xff", "UTF-16 text", "convert it: iconv -f UTF-16 -t UTF-8"),
+)
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class LogFile:
+    """One file of a log."""
+
+    path: Path
+    """Where its bytes are (for standard input, a temporary file)."""
+    name: str
+    """What the person called it; used in every message."""
+    format: FormatName
+    compression: Compression | None
+    relative: PurePath
+    """Its place below the folder that was named, or just its file name: `-o DIR/` mirrors it."""
+    is_stdin: bool = False
+
+
+@dataclass(frozen=True)
+class Found:
+    """The files of a log in natural order, and what was left out of it."""
+
+    files: tuple[LogFile, ...]
+    notes: tuple[str, ...]
+
+
+def find(paths: Sequence[str]) -> Found:
+    """The files that `paths` name: files, globs, folders (every log in them), `-` for standard input.
+
+    Raises:
+        UsageError: nothing is named, or a glob or folder holds no log.
+        InputError: a file is missing, unreadable, empty, or no log at all.
+    """
+    notes: list[str] = []
+    files: list[LogFile] = []
+    seen: dict[tuple[int, int], str] = {}
+    for text in paths:
+        for path, name, relative in _expand(text, notes):
+            status = path.stat()
+            identity = (status.st_dev, status.st_ino)
+            if identity in seen:
+                notes.append(f"{name} is the same file as {seen[identity]}: it is read once")
+                continue
+            seen[identity] = name
+            files.append(_recognise(path, name, relative, is_stdin=text == STDIN))
+    return Found(tuple(files), tuple(notes))
+
+
+def natural(text: str) -> list[tuple[int, int | str]]:
+    """A sort key by which `2.jsonl` comes before `10.jsonl`."""
+    return [(0, int(part)) if part.isdecimal() else (1, part) for part in re.split(r"(\d+)", text) if part]
+
+
+def split_suffixes(name: str) -> tuple[str, str]:
+    """`a.b.jsonl.gz` as `a.b` and `.jsonl.gz`; a name without a log's suffix has an empty second part."""
+    stem, last = os.path.splitext(name)
+    if last.lower() in COMPRESSED_SUFFIXES:
+        inner, suffix = os.path.splitext(stem)
+        return (inner, suffix + last) if suffix.lower() in LOG_SUFFIXES else (stem, last)
+    return (stem, last) if last.lower() in LOG_SUFFIXES else (name, "")
+
+
+def _expand(text: str, notes: list[str]) -> Iterator[tuple[Path, str, PurePath]]:
+    if text == STDIN:
+        yield _spool(sys.stdin.buffer), "standard input", PurePath("stdin")
+        return
+    path = Path(text)
+    if path.is_dir():
+        yield from _in_folder(path, text, notes)
+    elif path.is_file():
+        yield path, text, PurePath(path.name)
+    elif path.exists():  # a pipe: <(zcat log.jsonl.gz)
+        with path.open("rb") as stream:
+            yield _spool(stream), text, PurePath(path.name)
+    elif matches := sorted(glob.glob(text, recursive=True), key=natural):
+        for match in matches:
+            inner = Path(match)
+            if inner.is_dir():
+                yield from _in_folder(inner, match, notes)
+            else:
+                yield inner, match, PurePath(inner.name)
+    elif glob.has_magic(text):
+        raise UsageError(f"{text}: no file matches")
+    elif path.is_symlink():
+        raise InputError("a symbolic link to nothing", file=text)
+    else:
+        raise InputError("no such file", file=text)
+
+
+def _in_folder(folder: Path, text: str, notes: list[str]) -> Iterator[tuple[Path, str, PurePath]]:
+    found: list[Path] = []
+    left_out: list[str] = []
+    for place, folders, names in os.walk(folder, followlinks=True):
+        folders[:] = sorted((name for name in folders if not name.startswith(".")), key=natural)
+        present = set(names)
+        for name in names:
+            if name.startswith(".") or not split_suffixes(name)[1]:
+                continue
+            if _written_beside(name, present):
+                left_out.append(name)
+            else:
+                found.append(Path(place, name))
+    if left_out:
+        one = len(left_out) == 1
+        notes.append(
+            f"{text}: left out {left_out[0] if one else f'{len(left_out)} files'} written by an earlier run"
+            f" (*.{WRITTEN}.*)"
+        )
+    if not found:
+        raise UsageError(f"{text}: no log in this folder", hint=f"looked for {', '.join(LOG_SUFFIXES)}, also compressed")
+    for path in sorted(found, key=lambda path: natural(str(path))):
+        yield path, str(path), path.relative_to(folder)
+
+
+def _written_beside(name: str, present: set[str]) -> bool:
+    stem, suffix = split_suffixes(name)
+    return stem.endswith(f".{WRITTEN}") and stem.removesuffix(f".{WRITTEN}") + suffix in present
+
+
+_spooled: list[Path] = []
+
+
+def _spool(stream: BinaryIO) -> Path:
+    """A stream as a file: a log is read twice, once for the rewards and once to be written back."""
+    with tempfile.NamedTemporaryFile(prefix="grpo-adv-", suffix=".spool", delete=False) as spool:
+        path = Path(spool.name)
+        _spooled.append(path)
+        shutil.copyfileobj(stream, spool, 1 << 20)
+    return path
+
+
+def remove_spooled() -> None:
+    """Take away the temporary copies of streams."""
+    while _spooled:
+        _spooled.pop().unlink(missing_ok=True)
+
+
+def _recognise(path: Path, name: str, relative: PurePath, *, is_stdin: bool) -> LogFile:
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(512)
+    except PermissionError as error:
+        raise InputError("no permission to read it", file=name) from error
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=name) from error
+    if not head:
+        raise InputError("empty: there is no rollout in it", file=name)
+    if head.startswith(b"PAR1"):
+        return LogFile(path, name, "parquet", None, relative, is_stdin)
+    if head.startswith(b"\x1f\x8b"):
+        return LogFile(path, name, "jsonl", "gzip", relative, is_stdin)
+    if head.startswith(b"\x28\xb5\x2f\xfd"):
+        return LogFile(path, name, "jsonl", "zstd", relative, is_stdin)
+    _refuse_what_is_no_log(head, name)
+    return LogFile(path, name, "jsonl", None, relative, is_stdin)
+
+
+def _refuse_what_is_no_log(head: bytes, name: str) -> None:
+    lowered = head.lower()
+    for magic, what, hint in _MAGIC:
+        if lowered.startswith(magic.lower()):
+            raise InputError(f"{what}, not a rollout log", file=name, hint=hint)
+    if name.lower().endswith((".parquet", ".pq")):
+        raise InputError("not a Parquet file (it does not begin with PAR1)", file=name)
+    text = head.removeprefix(_BOM).lstrip()
+    if b"\0" in head:
+        raise InputError("binary data, not JSONL or Parquet", file=name)
+    if re.match(rb"\[\s*(\{|$)", text) and not name.lower().endswith(".jsonl"):
+        raise InputError("one JSON array, not JSONL", file=name, hint=f"make lines of it: jq -c '.[]' {name} > log.jsonl")
+    if re.match(rb"\{\s*\n", text):
+        raise InputError(
+            "a JSON object spread over several lines, not JSONL",
+            file=name,
+            hint=f"make a line of it: jq -c . {name} > log.jsonl",
+        )
