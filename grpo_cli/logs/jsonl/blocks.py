@@ -1,0 +1,177 @@
+"""The bytes of a JSONL file in blocks of whole lines, and a stream to write them: plain, gzip, zstd.
+
+A block knows where it begins (offset in the uncompressed bytes, number of its first line), so that every
+reader built on it can name a line. Memory is bounded by a block, or by the longest line where that is longer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
+
+from grpo_cli.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator
+
+    from grpo_cli.logs.source import LogFile
+
+BLOCK = 8 << 20
+"""Bytes of a block: large enough that a block's fixed costs vanish, small enough to hold several at once."""
+
+GZIP_LEVEL = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Whole lines of a file; only the file's last line may lack its newline."""
+
+    data: bytes
+    offset: int
+    """Where `data` begins in the uncompressed file."""
+    line: int
+    """The number of its first line, from 1."""
+
+    def lines(self) -> list[bytes]:
+        r"""Its lines, each with its `\n` where it has one."""
+        lines = self.data.split(b"\n")
+        last = lines.pop()
+        lines = [line + b"\n" for line in lines]
+        return [*lines, last] if last else lines
+
+
+class Sink(Protocol):
+    """What blocks are written to."""
+
+    def write(self, data: bytes, /) -> int | None:
+        """Write all of `data`."""
+
+
+def blocks(file: LogFile, size: int = BLOCK) -> Iterator[Block]:
+    """The blocks of `file`, the next one being read and decompressed while one is in use.
+
+    Raises:
+        InputError: the file cannot be opened or read, or its compressed data is damaged or ends early.
+    """
+    return _ahead(_blocks(file, size))
+
+
+def _blocks(file: LogFile, size: int) -> Iterator[Block]:
+    offset, line = 0, 1
+    parts: list[bytes] = []
+    with contextlib.closing(_pieces(file, size)) as pieces:
+        for piece in pieces:
+            end = piece.rfind(b"\n") + 1
+            if not end:
+                parts.append(piece)
+                continue
+            data = b"".join((*parts, piece[:end]))
+            parts = [piece[end:]] if end < len(piece) else []
+            yield Block(data, offset, line)
+            offset += len(data)
+            line += data.count(b"\n")
+    if parts:
+        yield Block(b"".join(parts), offset, line)
+
+
+def _pieces(file: LogFile, size: int) -> Generator[bytes]:
+    """The uncompressed bytes of `file` as they come, `size` at a time."""
+    try:
+        with contextlib.ExitStack() as stack:
+            raw = stack.enter_context(file.path.open("rb"))
+            stream: BinaryIO = raw
+            if file.compression == "gzip":
+                stream = cast("BinaryIO", stack.enter_context(gzip.GzipFile(fileobj=raw)))
+            elif file.compression == "zstd":
+                stream = _zstd_reader(raw, stack)
+            while piece := stream.read(size):
+                yield piece
+    except EOFError:
+        raise _cut(file) from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(f"damaged gzip data ({error})", file=file.name) from None
+    except OSError as error:
+        if file.compression == "zstd" and error.errno is None:
+            if "truncated" in str(error).lower():
+                raise _cut(file) from None
+            raise InputError(f"damaged zstd data ({error})", file=file.name) from None
+        raise InputError(f"cannot be read ({error.strerror or error})", file=file.name) from None
+
+
+def _cut(file: LogFile) -> InputError:
+    return InputError(
+        "compressed data ends early",
+        file=file.name,
+        hint="the file is still being written, or was not copied whole",
+    )
+
+
+def _zstd_reader(raw: BinaryIO, stack: contextlib.ExitStack) -> BinaryIO:
+    import pyarrow as pa
+
+    return cast("BinaryIO", stack.enter_context(pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")))
+
+
+def _ahead(blocks: Iterator[Block]) -> Iterator[Block]:
+    first = next(blocks, None)
+    if first is None:
+        return
+    second = next(blocks, None)
+    if second is None:  # one block: no thread is worth its start
+        yield first
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1, thread_name_prefix="read-ahead") as pool:
+        waiting = pool.submit(next, blocks, None)
+        yield first
+        block: Block | None = second
+        while block is not None:
+            yield block
+            block = waiting.result()
+            waiting = pool.submit(next, blocks, None)
+
+
+@contextlib.contextmanager
+def writer(file: LogFile, target: BinaryIO) -> Iterator[Sink]:
+    """A stream into `target` that compresses as `file` is compressed. `target` stays open.
+
+    The same input gives the same bytes: no time and no name in the gzip header.
+    """
+    match file.compression:
+        case None:
+            yield target
+        case "gzip":
+            with gzip.GzipFile(filename="", mode="wb", compresslevel=GZIP_LEVEL, fileobj=target, mtime=0) as stream:
+                yield stream
+        case "zstd":
+            import pyarrow as pa
+
+            with pa.CompressedOutputStream(pa.PythonFile(_KeptOpen(target), mode="w"), "zstd") as stream:
+                yield stream
+
+
+class _KeptOpen:
+    """A binary file that pyarrow may close without closing the one behind it."""
+
+    def __init__(self, target: BinaryIO) -> None:
+        self._target = target
+        self.closed = False
+
+    def write(self, data: bytes) -> int:
+        return self._target.write(data)
+
+    def flush(self) -> None:
+        self._target.flush()
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def numbered(blocks: Iterable[Block]) -> Iterator[tuple[int, bytes]]:
+    """Each line with its number, blank ones too."""
+    for block in blocks:
+        yield from enumerate(block.lines(), block.line)
