@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rich.text import Text
+
+from grpo_cli.frame import Status
+from grpo_cli.render import charts, digits
+from grpo_cli.render.text import Charset, elide, width, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import polars as pl
 
@@ -31,17 +37,207 @@ class Kind(Enum):
     """Words of our own (a formula, a description): wrapped on a terminal."""
     SPARK = auto()
     """A list of numbers, drawn as a row of bars on a terminal; JSON lists in machine formats."""
+    BAR = auto()
+    """A part of one, drawn as a bar on a terminal; the fraction in machine formats."""
 
 
 @dataclass(frozen=True)
 class Table:
     """A frame to be shown: `columns` names its columns in order, and says what each one holds.
 
-    `narrow` lists columns that a terminal may leave out where it is too narrow, first to go first; machine formats
-    always carry every column.
+    `name` is the plural of what a row is ("groups"). `narrow` lists columns that a terminal may leave out where it
+    is too narrow, first to go first; machine formats always carry every column.
     """
 
     name: str
     frame: pl.DataFrame
     columns: Mapping[str, Kind]
     narrow: tuple[str, ...] = ()
+
+
+class Drawing(NamedTuple):
+    """A table as lines for a terminal."""
+
+    lines: list[Text]
+    left_out: list[str]
+    """The columns that found no room."""
+
+
+GAP = "  "
+BAR_WIDTH = 16
+SPARK_WIDTH = 40
+_RIGHT = (Kind.COUNT, Kind.NUMBER, Kind.SHARE)
+# How narrow a column may become before others are left out for it, and at the last.
+_ELASTIC = {Kind.KEY: (16, 4), Kind.TEXT: (24, 8), Kind.SPARK: (12, 4), Kind.BAR: (8, 4)}
+
+_GLYPHS = {
+    Status.MIXED: ("◐", "~", "green"),
+    Status.ALL_PASS: ("✓", "+", "cyan"),
+    Status.ALL_FAIL: ("✗", "x", "red"),
+    Status.TIED: ("=", "=", "magenta"),
+    Status.SINGLETON: ("·", ".", "dim"),
+    Status.UNSCORED: ("?", "?", "dim"),
+}
+
+
+class _Column:
+    """One column: its values, the room that it wants, and its cells in the room that it gets."""
+
+    def __init__(self, name: str, kind: Kind, values: Sequence[Any], charset: Charset, limit: int | None) -> None:
+        self.name, self.kind, self.values, self.charset = name, kind, values, charset
+        self.header = "" if kind is Kind.BAR else charset.visible(name)
+        self.cells = _cells(kind, values, charset, limit)
+        self.wanted = max(width(self.header), 1, *map(width, self.cells)) if self.cells else width(self.header)
+
+    def least(self, *, at_the_last: bool) -> int:
+        """The columns of the terminal that it cannot do without."""
+        if self.kind not in _ELASTIC:
+            return self.wanted
+        return min(self.wanted, max(_ELASTIC[self.kind][at_the_last], 0 if at_the_last else width(self.header)))
+
+    def fitted(self, room: int) -> list[list[str]]:
+        """The lines of each cell in `room` columns of a terminal."""
+        match self.kind:
+            case Kind.TEXT | Kind.ID:
+                return [wrap(cell, room) for cell in self.cells]
+            case Kind.SPARK if room < self.wanted:
+                return [[charts.spark(v or [], width=room, unicode=self.charset.unicode)] for v in self.values]
+            case Kind.BAR if room < self.wanted:
+                return [[charts.bar(v or 0, room, unicode=self.charset.unicode)] for v in self.values]
+            case _:
+                return [[elide(cell, room, where="middle", ellipsis=self.charset.ellipsis)] for cell in self.cells]
+
+    def text(self, cell: str, room: int, *, row: int, first: bool) -> Text:
+        """A line of a cell, padded to `room` and in its colour."""
+        missing = self.values[row] is None
+        shown = ("-" if missing and first else cell) if self.kind is not Kind.BAR else cell
+        pad = " " * max(room - width(shown), 0)
+        style = "dim" if missing else _style(self.kind, self.values[row])
+        text = Text(no_wrap=True)
+        if self.kind in _RIGHT:
+            return text.append(pad).append(shown, style)
+        return text.append(shown, style).append(pad)
+
+
+def draw(table: Table, *, room: int | None, charset: Charset) -> Drawing:
+    """The table as lines of at most `room` columns; with None, nothing is cut, wrapped or left out."""
+    columns = [_Column(name, kind, table.frame[name].to_list(), charset, room) for name, kind in table.columns.items()]
+    left_out: list[str] = []
+    if room is not None:
+        columns, left_out = _chosen(columns, table.narrow, room)
+    rooms = _rooms(columns, room)
+    header = Text(no_wrap=True)
+    for column, columns_wide in zip(columns, rooms, strict=True):
+        name = elide(column.header, columns_wide, ellipsis=charset.ellipsis)
+        pad = " " * (columns_wide - width(name))
+        header.append(GAP if header else "").append(pad + name if column.kind in _RIGHT else name + pad, "bold")
+    header.rstrip()
+    rule = Text(charset.rule * (sum(rooms) + len(GAP) * (len(rooms) - 1)), "dim", no_wrap=True)
+    if room is None:
+        cells = [[[cell] for cell in column.cells] for column in columns]
+    else:
+        cells = [column.fitted(w) for column, w in zip(columns, rooms, strict=True)]
+    lines = [header, rule]
+    for row in range(table.frame.height):
+        for i in range(max(len(of_column[row]) for of_column in cells)):
+            line = Text(no_wrap=True)
+            for column, of_column, columns_wide in zip(columns, cells, rooms, strict=True):
+                line.append(GAP if column is not columns[0] else "")
+                if i < len(of_column[row]):
+                    line.append_text(column.text(of_column[row][i], columns_wide, row=row, first=i == 0))
+                else:
+                    line.append(" " * columns_wide)
+            line.rstrip()
+            lines.append(line)
+    return Drawing(lines, left_out)
+
+
+def status_text(status: Status, *, unicode: bool = True) -> Text:
+    """The word with its glyph before it, in its colour: the glyph alone says it where there is no colour."""
+    glyph, ascii_glyph, style = _GLYPHS[status]
+    return Text(f"{glyph if unicode else ascii_glyph} {status.value}", style, no_wrap=True)
+
+
+def _style(kind: Kind, value: object) -> str:
+    if kind is Kind.STATUS and value in _GLYPHS:
+        return _GLYPHS[Status(str(value))][2]
+    return ""
+
+
+def _cells(kind: Kind, values: Sequence[Any], charset: Charset, limit: int | None) -> list[str]:
+    match kind:
+        case Kind.NUMBER:
+            return digits.aligned(values)
+        case Kind.SHARE:
+            return digits.percents(values)
+        case Kind.SPARK:
+            at_most = None if limit is None else SPARK_WIDTH
+            return [charts.spark(v or [], width=at_most, unicode=charset.unicode) for v in values]
+        case Kind.BAR:
+            return [charts.bar(v or 0, BAR_WIDTH, unicode=charset.unicode) for v in values]
+        case Kind.STATUS:
+            return [_status_cell(v, charset) for v in values]
+        case _:
+            return [_spelled(v, charset, limit) for v in values]
+
+
+def _status_cell(value: object, charset: Charset) -> str:
+    if value in _GLYPHS:
+        return status_text(Status(str(value)), unicode=charset.unicode).plain
+    return _spelled(value, charset, None)
+
+
+def _spelled(value: object, charset: Charset, limit: int | None) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return digits.number(value)
+    text = str(value)
+    # What a whole line could not show need not be made visible: a prompt may be a megabyte long.
+    if limit is not None and len(text) > 8 * limit:
+        text = text[: 4 * limit] + charset.ellipsis + text[-4 * limit :]
+    return charset.visible(text)
+
+
+def _chosen(columns: list[_Column], narrow: Sequence[str], room: int) -> tuple[list[_Column], list[str]]:
+    """The columns that find room: first the `narrow` ones go, then those on the right, ids last of all."""
+    left_out: list[str] = []
+
+    def leave_out(name: str) -> None:
+        left_out.append(name)
+        columns[:] = [column for column in columns if column.name != name]
+
+    for name in narrow:
+        if len(columns) > 1 and any(c.name == name for c in columns) and _least(columns, at_the_last=False) > room:
+            leave_out(name)
+    while len(columns) > 1 and _least(columns, at_the_last=True) > room:
+        leave_out(([c for c in columns if c.kind is not Kind.ID] or columns[1:])[-1].name)
+    return columns, left_out
+
+
+def _least(columns: Sequence[_Column], *, at_the_last: bool) -> int:
+    return sum(c.least(at_the_last=at_the_last) for c in columns) + len(GAP) * (len(columns) - 1)
+
+
+def _rooms(columns: Sequence[_Column], room: int | None) -> list[int]:
+    """How wide each column becomes: what it wants, or a fair part of what is there."""
+    if room is None or _wanted(columns) <= room:
+        return [column.wanted for column in columns]
+    at_the_last = _least(columns, at_the_last=False) > room
+    rooms = [min(column.least(at_the_last=at_the_last), room) for column in columns]
+    spare = room - sum(rooms) - len(GAP) * (len(columns) - 1)
+    while spare > 0:
+        growing = [i for i, column in enumerate(columns) if rooms[i] < column.wanted]
+        share = max(spare // len(growing), 1)
+        for i in growing[:spare]:
+            more = min(share, columns[i].wanted - rooms[i])
+            rooms[i] += more
+            spare -= more
+    return rooms
+
+
+def _wanted(columns: Sequence[_Column]) -> int:
+    return sum(column.wanted for column in columns) + len(GAP) * (len(columns) - 1)
