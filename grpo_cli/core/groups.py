@@ -95,9 +95,9 @@ def reward_of(frame: pl.DataFrame, weights: Sequence[float] | None = None) -> pl
     reward = rewards.total(frame, weights)
     if cf.SCORED in frame.columns:
         reward = reward.set(frame[cf.SCORED].not_(), None)
-    return reward.to_frame().select(
-        pl.when(pl.first() == 0).then(0.0).otherwise(pl.first()).alias(cf.REWARD)
-    )[cf.REWARD]
+    return reward.to_frame().select(pl.when(pl.first() == 0).then(0.0).otherwise(pl.first()).alias(cf.REWARD))[
+        cf.REWARD
+    ]
 
 
 def pass_threshold_of(frame: pl.DataFrame, weights: Sequence[float] | None = None) -> float | None:
@@ -151,9 +151,7 @@ def _statistics(rows: pl.DataFrame, key: str, tolerance: float, threshold: float
     """The table of `summary` up to `status`, for rows of `key`, `reward` and perhaps `outcome`."""
     if not rows[key].is_sorted():
         rows = rows.sort(key, maintain_order=True)
-    rows = rows.with_columns(
-        pl.col(key).set_sorted()
-    )  # sorted keys are runs: no hashing, and any order agrees
+    rows = rows.with_columns(pl.col(key).set_sorted())  # sorted keys are runs: no hashing, and any order agrees
     counts = [
         pl.len().cast(pl.Int64).alias("n"),
         pl.col(cf.REWARD).count().cast(pl.Int64).alias("scored"),
@@ -195,9 +193,7 @@ def _moments(rows: pl.DataFrame, key: str, table: pl.DataFrame) -> pl.DataFrame:
     square would leave the range of a float64, the rewards are first scaled by a power of two, which is exact.
     """
     spread = pl.col("max") - pl.col("min")
-    scale = (
-        pl.when(spread > _LARGE).then(_DOWN).when((spread > 0) & (spread < _SMALL)).then(_UP).otherwise(1.0)
-    )
+    scale = pl.when(spread > _LARGE).then(_DOWN).when((spread > 0) & (spread < _SMALL)).then(_UP).otherwise(1.0)
     scaling = table.select("min", scale.alias("scale"))
     of_row = rows[key].rle_id()
     if (scaling["scale"] == 1.0).all():
@@ -207,9 +203,7 @@ def _moments(rows: pl.DataFrame, key: str, table: pl.DataFrame) -> pl.DataFrame:
         reward, lowest = (pl.col(column) * pl.col("scale") for column in (cf.REWARD, "min"))
         distance = by_row.select(reward - lowest).to_series()
     distances = pl.DataFrame([rows[key], distance.alias("distance")])
-    moments = distances.group_by(key).agg(
-        pl.col("distance").mean(), pl.col("distance").var(ddof=0).alias("variance")
-    )
+    moments = distances.group_by(key).agg(pl.col("distance").mean(), pl.col("distance").var(ddof=0).alias("variance"))
     sample_variance = pl.col("variance") * pl.col("scored") / (pl.col("scored") - 1)
     back = 1.0 / pl.col("scale")
     return (
@@ -218,9 +212,7 @@ def _moments(rows: pl.DataFrame, key: str, table: pl.DataFrame) -> pl.DataFrame:
         .hstack(table.select("scored", "max"))
         .select(
             # Rounding must not carry the mean past the greatest reward.
-            pl.min_horizontal((pl.col("min") * pl.col("scale") + pl.col("distance")) * back, "max").alias(
-                "mean"
-            ),
+            pl.min_horizontal((pl.col("min") * pl.col("scale") + pl.col("distance")) * back, "max").alias("mean"),
             (pl.col("variance").sqrt() * back).alias("std"),
             (pl.when(pl.col("scored") >= 2).then(sample_variance).sqrt() * back).alias("sample_std"),
         )

@@ -15,9 +15,7 @@ from grpo_cli.core import groups
 from grpo_cli.frame import check
 
 
-def frame(
-    rewards: dict[str, list[float | None]], batches: list[int] | None = None, **more: Any
-) -> pl.DataFrame:
+def frame(rewards: dict[str, list[float | None]], batches: list[int] | None = None, **more: Any) -> pl.DataFrame:
     """A canonical frame: a group per entry, in order; `more` are whole columns."""
     ids = [number for number, values in enumerate(rewards.values()) for _ in values]
     values = [value for values in rewards.values() for value in values]
@@ -147,9 +145,7 @@ def test_unscored_groups_are_null_at_any_size(rows):
     assert row["n"] == rows
     assert row["scored"] == 0
     assert row["status"] == "unscored"
-    assert [row[name] for name in ("mean", "std", "sample_std", "min", "max", "passed", "pass_rate")] == [
-        None
-    ] * 7
+    assert [row[name] for name in ("mean", "std", "sample_std", "min", "max", "passed", "pass_rate")] == [None] * 7
 
 
 def test_rows_that_are_not_scored_count_as_rollouts_only():
@@ -285,9 +281,7 @@ def test_by_prompt_follows_a_prompt_through_the_run():
     prompts = pl.Series("prompt", [0, 1, 0, 1], dtype=pl.UInt32)
     table = groups.summary(rows, by=prompts)
     assert table.columns[:2] == ["prompt", "groups"]
-    assert table.select(
-        "prompt", "groups", "n", "passed", "pass_rate", "status", "all_pass", "all_fail"
-    ).rows() == [
+    assert table.select("prompt", "groups", "n", "passed", "pass_rate", "status", "all_pass", "all_fail").rows() == [
         (0, 2, 4, 2, 0.5, "mixed", 1, 1),
         (1, 2, 4, 3, 0.75, "mixed", 1, 0),
     ]
