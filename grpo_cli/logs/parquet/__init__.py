@@ -1,0 +1,62 @@
+"""Parquet: a record a row. Loads pyarrow only when a file is opened."""
+
+# ruff: noqa: PLC0415 - imports stand where they are needed, so that a run over JSONL alone does not pay for pyarrow
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import polars as pl
+
+    from grpo_cli.logs.fields import Field
+    from grpo_cli.logs.format import OnBadLine, Records, Want
+    from grpo_cli.logs.source import LogFile
+
+
+class Parquet:
+    """`logs.format.Format` for Parquet."""
+
+    def names(self, file: LogFile) -> list[str]:
+        """The top-level columns, in the order of the file."""
+        from grpo_cli.logs.parquet import read
+
+        return read.names(file)
+
+    def sample(self, file: LogFile, limit: int, only: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """The first rows as plain values; only the columns that are asked for are decoded."""
+        from grpo_cli.logs.parquet import read
+
+        return read.sample(file, limit, only)
+
+    def read(self, file: LogFile, wants: Mapping[str, Want], on_bad_line: OnBadLine) -> Records:  # noqa: ARG002 - every row of a Parquet file is a record
+        """The wanted fields of every row."""
+        from grpo_cli.logs.parquet import read
+
+        return read.read(file, wants)
+
+    def locate(self, file: LogFile, record: int) -> int:  # noqa: ARG002 - a record is a row
+        """The row, counted from 1."""
+        return record + 1
+
+    def values(self, file: LogFile, records: Sequence[int], fields: Sequence[Field]) -> list[list[Any]]:
+        """For each of `records` (ascending, from 0), the plain values of `fields`."""
+        from grpo_cli.logs.parquet import read
+
+        return read.values(file, records, fields)
+
+    def append(
+        self, file: LogFile, target: BinaryIO, columns: pl.DataFrame, metadata: Mapping[str, str], *, replace: bool
+    ) -> None:
+        """Write the file with one more column for each of `columns`."""
+        from grpo_cli.logs.parquet import rewrite
+
+        rewrite.append(file, target, columns, metadata, replace=replace)
+
+    def keep(self, file: LogFile, target: BinaryIO, mask: pl.Series) -> None:
+        """Write the file with only the rows where `mask` is true."""
+        from grpo_cli.logs.parquet import rewrite
+
+        rewrite.keep(file, target, mask)

@@ -1,0 +1,191 @@
+"""A Parquet file opened, its faults turned into `InputError`, and which of its column chunks a field is in."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from grpo_cli.errors import GrpoAdvError, InputError
+from grpo_cli.logs.fields import EACH, Each, Element, Field, Name, Reduce
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from grpo_cli.logs.source import LogFile
+
+BUFFER: Final = 1 << 20
+"""Bytes of a column chunk that are held at once: a chunk may be far larger than memory should be."""
+LONG: Final = 32
+"""Bytes a value above which texts are read as a dictionary, so that a text that repeats is held once."""
+
+_MAGIC: Final = b"PAR1"
+_ENCRYPTED: Final = b"PARE"
+_SMALLEST: Final = 12
+"""Two magics and a footer length: no Parquet file is smaller."""
+
+
+@contextmanager
+def faults(file: LogFile) -> Iterator[None]:
+    """Whatever the readers say of a file at fault becomes an `InputError` that names it.
+
+    Nothing may be written in here: an error of the target is not one of the file.
+    """
+    try:
+        yield
+    except GrpoAdvError:
+        raise
+    except FileNotFoundError:
+        raise InputError("there is no such file", file=file.name) from None
+    except IsADirectoryError:
+        raise InputError("a folder, not a Parquet file", file=file.name) from None
+    except PermissionError:
+        raise InputError("no permission to read it", file=file.name) from None
+    except (pa.ArrowException, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise _unreadable(file, error) from error
+    except (OSError, ValueError, ArithmeticError, MemoryError, LookupError, TypeError, RecursionError) as error:
+        # a footer that was tampered with makes pyarrow raise nearly anything
+        raise _unreadable(file, error) from error
+
+
+def _unreadable(file: LogFile, error: BaseException) -> InputError:
+    said = str(error).strip().partition("\n")[0] or type(error).__name__
+    said = "".join(sign if sign.isprintable() else "?" for sign in said[:200]).rstrip(".")
+    if isinstance(error, pa.ArrowNotImplementedError):
+        return InputError(f"cannot be read: {said}", file=file.name, hint="write it anew with pyarrow or Polars")
+    return InputError(
+        f"not a Parquet file that can be read ({said})",
+        file=file.name,
+        hint="the file is damaged, or was not copied whole",
+    )
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A Parquet file that is open, and the fields that were asked for as this file has them."""
+
+    file: LogFile
+    parquet: pq.ParquetFile
+    names: Sequence[str]
+    """The top-level columns, in the order of the file."""
+    fields: Sequence[Field]
+    paths: Sequence[str]
+    """The leaf columns that hold the fields."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows its end promises."""
+        return int(self.parquet.metadata.num_rows)
+
+    def column(self, batch: Any, name: str) -> Any:
+        """The top-level column called `name` of a batch of this file."""
+        found = batch.schema.get_all_field_indices(name)
+        if len(found) != 1:
+            raise InputError(
+                f"{len(found)} columns have this name", file=self.file.name, column=name, hint="rename all but one"
+            )
+        return batch.column(found[0])
+
+
+@contextmanager
+def opened(file: LogFile, fields: Sequence[Field] = ()) -> Iterator[Opened]:
+    """`file` opened to read `fields`, its column chunks streamed. Faults inside the block are the file's."""
+    with faults(file), file.path.open("rb") as source:
+        check_ends(file, source.fileno())
+        metadata = pq.read_metadata(source)
+        schema = metadata.schema.to_arrow_schema()
+        here = [in_this_file(field, schema.names) for field in fields]
+        paths = list(dict.fromkeys(path for field in here for path in _leaves(metadata.schema, schema, field.names)))
+        with pq.ParquetFile(
+            source,
+            metadata=metadata,
+            read_dictionary=_long_texts(metadata, paths),
+            pre_buffer=False,
+            buffer_size=BUFFER,
+        ) as parquet:
+            yield Opened(file, parquet, list(dict.fromkeys(schema.names)), here, paths)
+
+
+def check_ends(file: LogFile, descriptor: int) -> None:
+    """Say in plain words what the commonest damages are: pyarrow's words are about magic bytes."""
+    size = os.fstat(descriptor).st_size
+    head, tail = os.pread(descriptor, 4, 0), os.pread(descriptor, 4, max(size - 4, 0))
+    if size == 0:
+        raise InputError("the file is empty", file=file.name)
+    if _ENCRYPTED in (head, tail):
+        raise InputError("the file is encrypted", file=file.name, hint="decrypt it first")
+    if head != _MAGIC:
+        raise InputError("not a Parquet file", file=file.name, hint="it does not begin with PAR1")
+    if size < _SMALLEST or tail != _MAGIC:
+        raise InputError(
+            "the file is cut short: its end, which says where the columns are, is not there",
+            file=file.name,
+            hint="the file is still being written, or was not copied whole",
+        )
+
+
+def in_this_file(field: Field, names: Collection[str]) -> Field:
+    """`field`; or the top-level column whose whole name is the field's text, where this file has one."""
+    if field.is_plain:
+        return field
+    text = ""
+    for part in field.parts:
+        match part:
+            case Name(name):
+                text += f".{name}" if text else name
+            case Element(index):
+                text += f"[{index}]"
+            case Each():
+                text += EACH
+            case Reduce(how):
+                text += f"[{how}]"
+    return Field.named(text) if text in names else field
+
+
+def _long_texts(metadata: pq.FileMetaData, paths: Collection[str]) -> list[str]:
+    """Those of `paths` that hold long texts, going by the first row group."""
+    if metadata.num_row_groups == 0:
+        return []
+    group = metadata.row_group(0)
+    chunks = [group.column(index) for index in range(group.num_columns)] if paths else []
+    return [
+        chunk.path_in_schema
+        for chunk in chunks
+        if chunk.path_in_schema in paths
+        and chunk.physical_type == "BYTE_ARRAY"
+        and chunk.total_uncompressed_size > LONG * chunk.num_values
+    ]
+
+
+def _leaves(schema: pq.ParquetSchema, arrow: pa.Schema, names: Sequence[str]) -> list[str]:
+    """The paths of the leaf columns that are needed for the field reached by `names`, lists on the way left out.
+
+    A few columns too many do no harm: the value is taken by its names. A map is needed whole.
+    """
+    paths = [schema.column(index).path for index in range(len(schema.names))]
+    below = [path for path in paths if f"{path}.".startswith(f"{names[0]}.")]
+    if any(_has_map(field.type) for field in arrow if field.name == names[0]):
+        return below
+    for count in range(len(names), 1, -1):
+        if found := [path for path in below if _passes(path, names[:count])]:
+            return found
+    return below
+
+
+def _passes(path: str, names: Sequence[str]) -> bool:
+    rest = f".{path}."
+    for name in names:
+        _, found, after = rest.partition(f".{name}.")
+        if not found:
+            return False
+        rest = f".{after}"
+    return True
+
+
+def _has_map(kind: pa.DataType) -> bool:
+    return pa.types.is_map(kind) or any(_has_map(kind.field(index).type) for index in range(kind.num_fields))
