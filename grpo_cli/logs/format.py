@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -81,9 +82,17 @@ class Format(Protocol):
         """For each of `records` (ascending, from 0), the values of `fields` as Python values."""
 
     def append(
-        self, file: LogFile, target: BinaryIO, columns: pl.DataFrame, metadata: Mapping[str, str], *, replace: bool
+        self,
+        file: LogFile,
+        target: BinaryIO,
+        columns: pl.DataFrame,
+        metadata: Mapping[str, str],
+        *,
+        replace: bool,
     ) -> None:
         """Write the file to `target` with one more field a record for each column (a row a record).
+
+        JSONL is written as plain text, however the file is packed: whoever opened `target` packs it.
 
         With `replace`, a top-level field of the same name gives way; without it there is none.
         Columns are Float64, Int64, Boolean or String, or lists of these.
@@ -115,6 +124,18 @@ def spell(value: object) -> str | None:
         case _:
             canonical = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
             return _without_surrogates(canonical)
+
+
+def text_number(text: str) -> float | None:
+    """The number that a numeric string says (`1`, `-0.5e3`, `nan`, `inf`, `True`); None where it says none."""
+    stripped = text.strip()
+    if stripped in _WORDS:
+        return _WORDS[stripped]
+    return float(stripped) if _NUMBER.fullmatch(stripped) else None
+
+
+_WORDS = {"True": 1.0, "true": 1.0, "False": 0.0, "false": 0.0}
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?inf(?:inity)?|[+-]?nan", re.IGNORECASE | re.ASCII)
 
 
 def _without_surrogates(text: str) -> str:

@@ -49,7 +49,9 @@ def fold(values: pl.Series, lengths: pl.Series | None) -> pl.Series:
     lists = pl.DataFrame({"record": held, "value": values}).group_by("record", maintain_order=True).agg("value")
     every = pl.DataFrame({"record": pl.int_range(lengths.len(), dtype=pl.UInt32, eager=True)})
     empty = pl.lit([], dtype=pl.List(values.dtype))
-    return every.join(lists, on="record", how="left", maintain_order="left")["value"].fill_null(empty).alias(values.name)
+    return (
+        every.join(lists, on="record", how="left", maintain_order="left")["value"].fill_null(empty).alias(values.name)
+    )
 
 
 def record_of(rollout: int, lengths: pl.Series | None) -> int:

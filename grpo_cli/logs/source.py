@@ -25,15 +25,28 @@ FormatName = Literal["jsonl", "parquet"]
 Compression = Literal["gzip", "zstd"]
 
 STDIN = "-"
-COMPRESSED_SUFFIXES: dict[str, Compression] = {".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd"}
+COMPRESSED_SUFFIXES: dict[str, Compression] = {
+    ".gz": "gzip",
+    ".gzip": "gzip",
+    ".zst": "zstd",
+    ".zstd": "zstd",
+}
 LOG_SUFFIXES = (".jsonl", ".ndjson", ".parquet", ".pq")
 WRITTEN = "advantages"
 """What stands before the suffix of an output that is written beside its input."""
 
 _MAGIC: tuple[tuple[bytes, str, str], ...] = (
     (b"version https://git-lfs", "a Git LFS pointer, not the file itself", "fetch it with: git lfs pull"),
-    (b"PK\x03\x04", "a zip archive (a torch checkpoint, an Inspect .eval?)", "export its samples as JSONL first"),
-    (b"\x80\x02", "a Python pickle (a torch save?)", "load it where it was written and save its samples as JSONL"),
+    (
+        b"PK\x03\x04",
+        "a zip archive (a torch checkpoint, an Inspect .eval?)",
+        "export its samples as JSONL first",
+    ),
+    (
+        b"\x80\x02",
+        "a Python pickle (a torch save?)",
+        "load it where it was written and save its samples as JSONL",
+    ),
     (b"\x80\x04", "a Python pickle", "load it where it was written and save its samples as JSONL"),
     (b"\x80\x05", "a Python pickle", "load it where it was written and save its samples as JSONL"),
     (b"ARROW1", "an Arrow IPC file", "save it as Parquet first"),
@@ -83,8 +96,7 @@ def find(paths: Sequence[str]) -> Found:
     seen: dict[tuple[int, int], str] = {}
     for text in paths:
         for path, name, relative in _expand(text, notes):
-            status = path.stat()
-            identity = (status.st_dev, status.st_ino)
+            identity = _identity(path, name)
             if identity in seen:
                 notes.append(f"{name} is the same file as {seen[identity]}: it is read once")
                 continue
@@ -100,11 +112,25 @@ def natural(text: str) -> list[tuple[int, int | str]]:
 
 def split_suffixes(name: str) -> tuple[str, str]:
     """`a.b.jsonl.gz` as `a.b` and `.jsonl.gz`; a name without a log's suffix has an empty second part."""
-    stem, last = os.path.splitext(name)
+    stem, last = os.path.splitext(name)  # noqa: PTH122 - a name is no path: "." and "a." stay whole
     if last.lower() in COMPRESSED_SUFFIXES:
-        inner, suffix = os.path.splitext(stem)
+        inner, suffix = os.path.splitext(stem)  # noqa: PTH122 - same
         return (inner, suffix + last) if suffix.lower() in LOG_SUFFIXES else (stem, last)
     return (stem, last) if last.lower() in LOG_SUFFIXES else (name, "")
+
+
+def _identity(path: Path, name: str) -> tuple[int, int]:
+    try:
+        status = path.stat()
+    except FileNotFoundError as error:
+        raise _dangling(name) from error
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=name) from error
+    return status.st_dev, status.st_ino
+
+
+def _dangling(name: str) -> InputError:
+    return InputError("a symbolic link to nothing", file=name)
 
 
 def _expand(text: str, notes: list[str]) -> Iterator[tuple[Path, str, PurePath]]:
@@ -119,7 +145,9 @@ def _expand(text: str, notes: list[str]) -> Iterator[tuple[Path, str, PurePath]]
     elif path.exists():  # a pipe: <(zcat log.jsonl.gz)
         with path.open("rb") as stream:
             yield _spool(stream), text, PurePath(path.name)
-    elif matches := sorted(glob.glob(text, recursive=True), key=natural):
+    elif path.is_symlink():
+        raise _dangling(text)
+    elif matches := sorted(glob.glob(text, recursive=True), key=natural):  # noqa: PTH207 - absolute globs too
         for match in matches:
             inner = Path(match)
             if inner.is_dir():
@@ -128,8 +156,6 @@ def _expand(text: str, notes: list[str]) -> Iterator[tuple[Path, str, PurePath]]
                 yield inner, match, PurePath(inner.name)
     elif glob.has_magic(text):
         raise UsageError(f"{text}: no file matches")
-    elif path.is_symlink():
-        raise InputError("a symbolic link to nothing", file=text)
     else:
         raise InputError("no such file", file=text)
 
@@ -137,7 +163,13 @@ def _expand(text: str, notes: list[str]) -> Iterator[tuple[Path, str, PurePath]]
 def _in_folder(folder: Path, text: str, notes: list[str]) -> Iterator[tuple[Path, str, PurePath]]:
     found: list[Path] = []
     left_out: list[str] = []
+    walked: set[tuple[int, int]] = set()
     for place, folders, names in os.walk(folder, followlinks=True):
+        identity = _identity(Path(place), place)
+        if identity in walked:  # a link that leads back
+            folders.clear()
+            continue
+        walked.add(identity)
         folders[:] = sorted((name for name in folders if not name.startswith(".")), key=natural)
         present = set(names)
         for name in names:
@@ -154,7 +186,9 @@ def _in_folder(folder: Path, text: str, notes: list[str]) -> Iterator[tuple[Path
             f" (*.{WRITTEN}.*)"
         )
     if not found:
-        raise UsageError(f"{text}: no log in this folder", hint=f"looked for {', '.join(LOG_SUFFIXES)}, also compressed")
+        raise UsageError(
+            f"{text}: no log in this folder", hint=f"looked for {', '.join(LOG_SUFFIXES)}, also compressed"
+        )
     for path in sorted(found, key=lambda path: natural(str(path))):
         yield path, str(path), path.relative_to(folder)
 
@@ -213,7 +247,9 @@ def _refuse_what_is_no_log(head: bytes, name: str) -> None:
     if b"\0" in head:
         raise InputError("binary data, not JSONL or Parquet", file=name)
     if re.match(rb"\[\s*(\{|$)", text) and not name.lower().endswith(".jsonl"):
-        raise InputError("one JSON array, not JSONL", file=name, hint=f"make lines of it: jq -c '.[]' {name} > log.jsonl")
+        raise InputError(
+            "one JSON array, not JSONL", file=name, hint=f"make lines of it: jq -c '.[]' {name} > log.jsonl"
+        )
     if re.match(rb"\{\s*\n", text):
         raise InputError(
             "a JSON object spread over several lines, not JSONL",

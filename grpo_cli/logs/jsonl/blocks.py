@@ -17,7 +17,7 @@ from grpo_cli.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
-    from grpo_cli.logs.source import LogFile
+    from grpo_cli.logs.source import Compression, LogFile
 
 BLOCK = 8 << 20
 """Bytes of a block: large enough that a block's fixed costs vanish, small enough to hold several at once."""
@@ -136,12 +136,12 @@ def _ahead(blocks: Iterator[Block]) -> Iterator[Block]:
 
 
 @contextlib.contextmanager
-def writer(file: LogFile, target: BinaryIO) -> Iterator[Sink]:
-    """A stream into `target` that compresses as `file` is compressed. `target` stays open.
+def packed(target: BinaryIO, compression: Compression | None) -> Iterator[Sink]:
+    """A stream into `target` that compresses. `target` stays open.
 
     The same input gives the same bytes: no time and no name in the gzip header.
     """
-    match file.compression:
+    match compression:
         case None:
             yield target
         case "gzip":

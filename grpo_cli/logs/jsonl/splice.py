@@ -30,10 +30,9 @@ def append(file: LogFile, target: BinaryIO, columns: pl.DataFrame, *, replace: b
             file does not hold as many records as `columns` has rows.
     """
     splicer = Splicer(file, columns, replace=replace)
-    with stream.writer(file, target) as sink:
-        for block in stream.blocks(file, size):
-            sink.write(splicer.splice(block))
-        splicer.finish()
+    for block in stream.blocks(file, size):
+        target.write(splicer.splice(block))
+    splicer.finish()
 
 
 class Splicer:
@@ -107,20 +106,19 @@ class Splicer:
 def keep(file: LogFile, target: BinaryIO, mask: pl.Series, size: int = stream.BLOCK) -> None:
     """Write `file` to `target` without the records where `mask` is false. Blank and bad lines stay."""
     at = 0
-    with stream.writer(file, target) as sink:
-        for block in stream.blocks(file, size):
-            lines = block.lines()
-            records = [isinstance(record(line), dict) for line in lines]
-            wanted = mask.slice(at, sum(records)).to_list()
-            if len(wanted) < sum(records):
-                raise changed(file)
-            at += len(wanted)
-            verdicts = iter(wanted)
-            sink.write(
-                b"".join(
-                    line for line, is_record in zip(lines, records, strict=True) if not is_record or next(verdicts)
-                )
+    for block in stream.blocks(file, size):
+        lines = block.lines()
+        records = [isinstance(record(line), dict) for line in lines]
+        wanted = mask.slice(at, sum(records)).to_list()
+        if len(wanted) < sum(records):
+            raise changed(file)
+        at += len(wanted)
+        verdicts = iter(wanted)
+        target.write(
+            b"".join(
+                line for line, is_record in zip(lines, records, strict=True) if not is_record or next(verdicts)
             )
+        )
     if at != mask.len():
         raise changed(file)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grpo_cli.errors import InputError
-from grpo_cli.logs.jsonl.blocks import Block, blocks, numbered, writer
+from grpo_cli.logs.jsonl.blocks import Block, blocks, numbered, packed
 from grpo_cli.logs.source import LogFile
 
 LINES = b"".join(b'{"n": %d, "text": "%s"}\n' % (n, b"x" * (n % 97)) for n in range(3000))
@@ -94,20 +94,18 @@ def test_a_reader_that_stops_early_leaves_no_thread_behind(log):
 
 
 @pytest.mark.parametrize("compression", [None, "gzip", "zstd"])
-def test_what_is_written_is_compressed_as_the_input_was_and_reproducible(log, written, compression):
-    file = log(b"", compression)
-
+def test_what_is_packed_reads_back_and_is_reproducible(log, written, compression):
     def write(target):
-        with writer(file, target) as sink:
+        with packed(target, compression) as sink:
             for at in range(0, len(LINES), 1000):
                 sink.write(LINES[at : at + 1000])
 
-    packed = written(write)
-    assert packed == written(write)
+    data = written(write)
+    assert data == written(write)
     if compression == "gzip":
-        assert packed[3] == 0, "no file name in the header"
-        assert packed[4:8] == bytes(4), "no time in the header"
-        assert zlib.decompress(packed, 31) == LINES
+        assert data[3] == 0, "no file name in the header"
+        assert data[4:8] == bytes(4), "no time in the header"
+        assert zlib.decompress(data, 31) == LINES
     if compression:
-        assert len(packed) < len(LINES) / 4
-    assert b"".join(block.data for block in blocks(log(packed, compression))) == LINES
+        assert len(data) < len(LINES) / 4
+    assert b"".join(block.data for block in blocks(log(data, compression))) == LINES

@@ -113,18 +113,13 @@ def test_keep_writes_whole_lines_and_leaves_bad_and_blank_ones(log, written):
 
 
 @pytest.mark.parametrize("compression", ["gzip", "zstd"])
-def test_compressed_in_compressed_out(log, written, compression):
+def test_compressed_lines_are_written_as_plain_ones(log, written, compression):
     data = b'{"a": 1}\n' * 1000
     packed = gzip.compress(data) if compression == "gzip" else pa.compress(data, codec="zstd", asbytes=True)
     file = log(packed, compression)
     frame = pl.DataFrame({"adv": [0.5] * 1000})
     out = written(lambda target: Jsonl().append(file, target, frame, {}, replace=False))
-    unpacked = (
-        gzip.decompress(out)
-        if compression == "gzip"
-        else pa.decompress(out, len(data) + 12 * 1000, codec="zstd", asbytes=True)
-    )
-    assert unpacked == b'{"a": 1, "adv": 0.5}\n' * 1000
+    assert out == b'{"a": 1, "adv": 0.5}\n' * 1000
 
 
 JSON = st.recursive(

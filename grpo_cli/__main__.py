@@ -1,0 +1,5 @@
+"""`python -m grpo_cli` is `grpo-adv`."""
+
+from grpo_cli.app import main
+
+main()

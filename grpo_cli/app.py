@@ -1,0 +1,171 @@
+"""The command line: its commands in panels, its exit codes, and the one place where an error becomes words."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+import grpo_cli
+from grpo_cli.commands import compute, estimators, explain, groups
+from grpo_cli.errors import GrpoAdvError
+from grpo_cli.render.screen import Screen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import ModuleType
+
+DONE, FAILED_CHECK, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
+"""The exit codes; a closed pipe is DONE."""
+
+DEBUG = "GRPO_ADV_DEBUG"
+"""The environment variable that shows the traceback of an unexpected error."""
+
+_REWARDS = re.compile(r"-[\d.][\d.eE+-]*(,[\d.eE+-]+)+")
+_EXIT_CODES = "Exit codes: 0 done, 1 a check failed, 2 wrong use or unreadable input, 130 interrupted."
+
+app = typer.Typer(
+    name="grpo-adv",
+    help="Group-relative advantages over the rollout logs that GRPO training leaves behind: computed, written back,"
+    " explained.",
+    epilog=_EXIT_CODES,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+)
+
+
+def _add(panel: str, *modules: ModuleType) -> None:
+    for module in modules:
+        name = module.__name__.rpartition(".")[2]
+        command: Callable[..., None] = getattr(module, name)
+        app.command(name, rich_help_panel=panel, epilog=_examples(module.EXAMPLES))(command)
+
+
+def _examples(text: str) -> str:
+    """Examples as the end of a command's help; a line each, and no bracket is taken for markup."""
+    return "Examples:\n\n" + "\n\n".join(line.replace("[", "\\[") for line in text.strip().splitlines())
+
+
+_add("Compute", compute)
+_add("Look", groups, explain)
+_add("Files", estimators)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        libraries = ", ".join(f"{name} {version(name)}" for name in ("polars", "pyarrow"))
+        python = ".".join(map(str, sys.version_info[:3]))
+        print(f"grpo-adv {grpo_cli.__version__} ({libraries}, python {python})")  # noqa: T201 - as every program
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Take the options that stand before a command."""
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the program and exit."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the program; return its exit code."""
+    signal.signal(signal.SIGTERM, _terminated)
+    _no_color_wins()
+    screen = Screen.of_process()
+    try:
+        code = _run(arguments, screen)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_the_pipe()
+        code = DONE
+    return code
+
+
+def _run(arguments: Sequence[str], screen: Screen) -> int:
+    try:
+        outcome = app(_typed_rewards(arguments), prog_name="grpo-adv", standalone_mode=False, obj=screen)
+    except GrpoAdvError as error:
+        screen.error(error.message, error.hint)
+        return error.exit_code
+    except typer.TyperException as error:
+        screen.error(*_usage(error))
+        return WRONG_USE
+    except (KeyboardInterrupt, typer.Abort):
+        screen.error("interrupted: nothing was changed")
+        return INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except SystemExit as left:
+        if left.code == FAILED_CHECK:  # Rich and Typer leave so where a pipe is closed; our checks never do
+            raise BrokenPipeError from left
+        raise
+    except BaseException as error:
+        # Whatever else comes is a fault of ours (a Rust panic too, which is no Exception): still one line.
+        if os.environ.get(DEBUG):
+            raise
+        screen.error(
+            f"unexpected {type(error).__name__}: {_first_line(error)}",
+            f"this is a fault in grpo-adv; {DEBUG}=1 shows where. Your files are as they were",
+        )
+        return WRONG_USE
+    finally:
+        from grpo_cli.logs.source import remove_spooled
+
+        remove_spooled()
+    if outcome == INTERRUPTED:
+        screen.error("interrupted: nothing was changed")
+    return outcome if isinstance(outcome, int) else DONE
+
+
+def _typed_rewards(arguments: Sequence[str]) -> list[str]:
+    """`-1,1` is a list of rewards and no option: a space before it says so to the parser, and means nothing to float."""
+    return [f" {argument}" if _REWARDS.fullmatch(argument) else argument for argument in arguments]
+
+
+def _usage(error: typer.TyperException) -> tuple[str, str | None]:
+    """A parser's error as one line and a hint."""
+    message = _first_line(error.format_message()).rstrip(".")
+    context: Any = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "grpo-adv"
+    return message[:1].lower() + message[1:], f"{command} --help shows what there is"
+
+
+def _first_line(error: object) -> str:
+    return str(error).strip().split("\n", 1)[0]
+
+
+def _no_color_wins() -> None:
+    """NO_COLOR means no escape at all, in the help too; Rich alone would still print bold, and obey FORCE_COLOR."""
+    if os.environ.get("NO_COLOR"):
+        from typer import rich_utils
+
+        os.environ.pop("FORCE_COLOR", None)
+        rich_utils.COLOR_SYSTEM = None
+
+
+def _terminated(_signal: int, _frame: object) -> NoReturn:
+    """Leave by the ordinary way, which takes temporary files along."""
+    sys.exit(128 + signal.SIGTERM)
+
+
+def _forget_the_pipe() -> None:
+    """Keep the interpreter from flushing into a closed pipe at its end."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

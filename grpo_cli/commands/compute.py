@@ -1,0 +1,48 @@
+"""`grpo-adv compute`: advantages, written back."""
+
+from __future__ import annotations
+
+from grpo_cli.options import EstimatorOptions, Files, LogOptions, OutputOptions, TableOptions, with_options
+from grpo_cli.render.screen import Screen
+
+EXAMPLES = """
+grpo-adv compute rollouts.parquet                           writes rollouts.advantages.parquet beside it
+grpo-adv compute rollouts/ --in-place -e rloo               adds the field to every log in a folder
+grpo-adv compute a.parquet -g prompt -r acc -r format=0.5   two weighted rewards, grouped by the prompt's text
+cat x.jsonl | grpo-adv compute - | jq .advantage            in a pipe
+"""
+
+
+@with_options
+def compute(
+    files: Files,
+    log: LogOptions,
+    estimator: EstimatorOptions,
+    output: OutputOptions,
+    table: TableOptions,
+    screen: Screen,
+) -> None:
+    """Compute the advantages of a log and write them back into it, leaving everything else as it is.
+
+    The default is grpo: (r - mean) / std over each group, with the population std (ddof 0) and eps 0. A group is
+    the rollouts of one prompt at one step. Ends with the groups that say most, and how many carry no signal.
+    """
+    from grpo_cli.commands.opening import opened
+    from grpo_cli.commands.reporting import report
+    from grpo_cli.commands.views import summarised
+    from grpo_cli.commands.written import new_fields
+    from grpo_cli.core.estimators import resolve
+    from grpo_cli.core.steps import advantages
+    from grpo_cli.logs.output import plan
+    from grpo_cli.logs.source import find
+    from grpo_cli.logs.writing import write_back
+
+    formula = resolve(estimator.estimator, axes=estimator.axes)
+    found = find(files)
+    targets = plan(found.files, output=output.output, in_place=output.in_place, force=output.force)
+    with opened(found, log, screen, roles=formula.needs, baseline=formula.baseline_field or None) as rollouts:
+        advantage = advantages(rollouts.frame, formula, weights=rollouts.reading.weights, tolerance=log.tolerance)
+        groups = summarised(rollouts, log)
+        fields, note = new_fields(rollouts, advantage, groups, formula, output)
+        write_back(rollouts, targets, fields)
+        report(screen, rollouts, groups, formula, targets, log, table, note)

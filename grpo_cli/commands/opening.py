@@ -1,0 +1,49 @@
+"""What every command that reads a log begins with: open it, and name rows in errors by their file and line."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from grpo_cli.logs.opening import Selection, open_log
+from grpo_cli.logs.reading import Asked
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from grpo_cli.logs.rollouts import RolloutLog
+    from grpo_cli.logs.source import Found
+    from grpo_cli.options import LogOptions
+    from grpo_cli.render.screen import Screen
+
+
+@contextmanager
+def opened(
+    found: Found, options: LogOptions, screen: Screen, *, roles: Collection[str] = (), baseline: str | None = None
+) -> Iterator[RolloutLog]:
+    """The log in the files that were found, with its notes on the screen.
+
+    `roles` are the optional columns that are needed; `baseline` names the field of an external baseline.
+    """
+    asked = Asked(
+        group_by=options.group_by or (),
+        reward=options.reward or (),
+        step=options.step,
+        layout=options.layout,
+        length=options.length,
+        rollout_id=options.rollout_id,
+        outcome=options.outcome,
+        baseline=baseline,
+    )
+    selection = Selection(
+        on_bad_line=options.on_bad_line,
+        group_size=options.group_size,
+        unscored_if=options.unscored_if,
+        steps=options.steps,
+        pass_threshold=options.pass_threshold,
+    )
+    log = open_log(found, asked, selection, roles=roles)
+    with log.locating():
+        for note in log.notes:
+            screen.note(note)
+        yield log

@@ -1,0 +1,119 @@
+"""What commands show of a log: the run line, the table of groups, what looks wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from grpo_cli.core import notes
+from grpo_cli.core.groups import TOLERANCE, summary
+from grpo_cli.frame import Status
+from grpo_cli.logs.reading import reward_text
+from grpo_cli.render.tables import Kind, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from grpo_cli.core.estimators import Estimator
+    from grpo_cli.logs.rollouts import RolloutLog
+    from grpo_cli.options import LogOptions
+
+TELLING = 20
+"""How many groups the report of `compute` shows."""
+
+_GROUP_COLUMNS = {
+    "id": Kind.ID,
+    "key": Kind.KEY,
+    "step": Kind.COUNT,
+    "n": Kind.COUNT,
+    "scored": Kind.COUNT,
+    "mean": Kind.NUMBER,
+    "std": Kind.NUMBER,
+    "sample_std": Kind.NUMBER,
+    "min": Kind.NUMBER,
+    "max": Kind.NUMBER,
+    "pass_rate": Kind.SHARE,
+    "status": Kind.STATUS,
+}
+_NARROW = ("sample_std", "scored", "max", "min", "pass_rate", "step")
+
+
+def summarised(log: RolloutLog, options: LogOptions) -> pl.DataFrame:
+    """A row per group of the log, as the options say what a pass and zero variance are."""
+    tolerance = TOLERANCE if options.tolerance is None else options.tolerance
+    return summary(log.frame, weights=log.reading.weights, tolerance=tolerance, pass_threshold=options.pass_threshold)
+
+
+def run_line(log: RolloutLog, groups: pl.DataFrame, estimator: Estimator | None = None) -> str:
+    """What was read, how it was grouped, and the formula, on one line."""
+    reading, parts = log.reading, log.parts
+    files = parts[0].file.name if len(parts) == 1 else f"{len(parts)} files"
+    keys = [*([str(reading.step)] if reading.step else []), *log.groups.fields]
+    sizes = groups["n"]
+    size = f"{sizes.min()}" if sizes.min() == sizes.max() else f"{sizes.min()} to {sizes.max()}"
+    split = f" in blocks of {log.group_size}" if log.group_size else ""
+    rewards = " + ".join(reward_text(*reward) for reward in reading.rewards)
+    said = [
+        f"{files} ({reading.layout.name})",
+        f"{notes.count(int(sizes.sum()), 'rollout')} in {notes.count(groups.height, 'group')} of {size}"
+        f" by {', '.join(keys) or 'nothing'}{split}",
+        f"reward {rewards}",
+    ]
+    if estimator is not None:
+        said.append(f"{estimator.spec}: {estimator.formula}")
+    return "; ".join(said)
+
+
+def looks_wrong(
+    log: RolloutLog, groups: pl.DataFrame, options: LogOptions, estimator: Estimator | None = None
+) -> list[str]:
+    """The sentences of `core.notes` about this log."""
+    named = log.groups.named
+
+    def name(group: int) -> str:
+        step = named["step"][group]
+        return named["key"][group] if step is None else f"{named['key'][group]} at step {step}"
+
+    columns = [str(field) for field, _ in log.reading.rewards]
+    said = notes.about_sizes(groups, name, group_size=options.group_size)
+    said += notes.about_rewards(
+        log.frame,
+        groups,
+        name,
+        columns=columns,
+        missing=estimator.missing if estimator else "null",
+        aggregate="normalize-then-sum" if estimator and estimator.per_part else "sum-then-normalize",
+    )
+    scaled = [step for step in estimator.steps if step.divide == "group-std" and step.eps] if estimator else []
+    if scaled:
+        said += notes.about_eps(groups, name, eps=scaled[0].eps, ddof=scaled[0].ddof)
+    return said + notes.about_filtering(groups)
+
+
+def groups_table(log: RolloutLog, groups: pl.DataFrame) -> Table:
+    """A row per group of `groups`: what it is called, and its statistics."""
+    named = log.groups.named[groups["group"].cast(pl.Int64)]
+    frame = named.hstack(groups.drop("group"))
+    columns = {name: kind for name, kind in _GROUP_COLUMNS.items() if name != "step" or log.reading.step}
+    if frame.schema["step"] == pl.String:
+        columns = {name: Kind.KEY if name == "step" else kind for name, kind in columns.items()}
+    return Table("groups", frame.select(list(columns)), columns, narrow=_NARROW)
+
+
+def telling(groups: pl.DataFrame, limit: int = TELLING) -> pl.DataFrame:
+    """The groups that say most, in the order of the log: half without signal, half with the widest spread."""
+    if groups.height <= limit:
+        return groups
+    order: Sequence[str] = (Status.ALL_FAIL, Status.ALL_PASS, Status.TIED, Status.UNSCORED, Status.SINGLETON)
+    without = groups.filter(pl.col("status") != Status.MIXED)
+    without = without.sort(
+        pl.col("status").replace_strict(order, range(len(order)), return_dtype=pl.UInt8),
+        "n",
+        descending=[False, True],
+        maintain_order=True,
+    )
+    mixed = groups.filter(pl.col("status") == Status.MIXED).sort("std", descending=True, maintain_order=True)
+    half = max(limit // 2, limit - mixed.height)
+    chosen = without.head(half)
+    return pl.concat([chosen, mixed.head(limit - chosen.height)]).sort("group")

@@ -1,0 +1,108 @@
+"""Writing back: every file of a log with its new fields, each to its target, all of them or none."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, BinaryIO
+
+from grpo_cli.errors import OutputError
+from grpo_cli.logs.output import Replacement, writing_failed
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from grpo_cli.logs.output import Target
+    from grpo_cli.logs.rollouts import NewFields, RolloutLog
+
+
+def write_back(log: RolloutLog, targets: Sequence[Target], fields: NewFields) -> None:
+    """Write every file of `log` to its target with its new fields.
+
+    Raises:
+        OutputError: something cannot be written; every file is then as it was.
+        BrokenPipeError: the reader of standard output has gone.
+    """
+    with Replacement() as replacement:
+        for path in dict.fromkeys(target.path for target in targets):
+            there = [(part, target) for part, target in zip(log.parts, targets, strict=True) if target.path == path]
+            try:
+                with ExitStack() as stack:
+                    stream = _stream(there[0][1], replacement, stack)
+                    lines = _WholeLines(stream) if len(there) > 1 else stream
+                    for part, _ in there:
+                        log.append(part, lines, fields)
+                        if isinstance(lines, _WholeLines):
+                            lines.end()
+                    stream.flush()
+            except BrokenPipeError:
+                raise
+            except OSError as error:
+                raise writing_failed(error, there[0][1].name) from error
+        replacement.commit()
+
+
+def field_name(wanted: str | None, taken: Collection[str], fallback: str, *, force: bool) -> tuple[str, str | None]:
+    """What to call the advantage, and a note where it is not the usual name.
+
+    Raises:
+        OutputError: the log has a field of the wanted name, and there is no --force.
+    """
+    if wanted is not None:
+        refuse_taken([wanted], taken, force=force)
+        return wanted, None
+    name = "advantage"
+    if name not in taken:
+        return name, None
+    while fallback in taken:
+        fallback += "_new"
+    return fallback, f"the log has a field {name} already: ours is {fallback} (--column NAME to choose)"
+
+
+def refuse_taken(names: Collection[str], taken: Collection[str], *, force: bool) -> None:
+    """Refuse to write a field that the log has already.
+
+    Raises:
+        OutputError: it has one, and there is no --force.
+    """
+    clash = [name for name in names if name in taken]
+    if clash and not force:
+        raise OutputError(
+            f"the log has a field {clash[0]!r} already",
+            hint="choose another name with --column, or replace it with --force",
+        )
+
+
+class _WholeLines:
+    """A stream for several JSONL files after one another: the last line of each is ended before the next begins."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._last = b"\n"
+
+    def write(self, data: bytes) -> int:
+        self._last = data[-1:] or self._last
+        return self._stream.write(data)
+
+    def end(self) -> None:
+        if self._last != b"\n":
+            self.write(b"\n")
+
+
+def _stream(target: Target, replacement: Replacement, stack: ExitStack) -> BinaryIO:
+    """The stream of a target, packed as the target is."""
+    if target.path is not None:
+        stream = replacement.open(target.path)
+    else:
+        if target.file.format == "parquet" and os.isatty(sys.stdout.fileno()):
+            raise OutputError(
+                "Parquet is not for a terminal", hint="send it to a file or a program: -o PATH, or a pipe"
+            )
+        sys.stdout.flush()
+        stream = sys.stdout.buffer
+    if target.file.format == "jsonl":
+        from grpo_cli.logs.jsonl import blocks
+
+        return stack.enter_context(blocks.packed(stream, target.compression))
+    return stream
