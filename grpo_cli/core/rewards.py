@@ -33,11 +33,11 @@ def total(frame: pl.DataFrame, weights: Sequence[float] | None = None) -> pl.Ser
     if len(weights) != len(parts):
         raise ValueError(f"{len(parts)} reward columns and {len(weights)} weights")
     if len(parts) == 1:
-        summed = pl.col(parts[0]) * weights[0] + 0.0  # + 0.0 turns -0.0 into 0.0
+        summed = pl.col(parts[0]) * weights[0]
     else:
         weighted = [pl.col(part) * weight for part, weight in zip(parts, weights, strict=True)]
         some = pl.any_horizontal(pl.col(part).is_not_null() for part in parts)
-        summed = pl.when(some).then(pl.sum_horizontal(weighted) + 0.0)
+        summed = pl.when(some).then(pl.sum_horizontal(weighted))
     if cf.SCORED in frame.columns:
         summed = pl.when(pl.col(cf.SCORED)).then(summed)
     reward = frame.select(summed.alias(cf.REWARD)).to_series()
@@ -48,7 +48,15 @@ def total(frame: pl.DataFrame, weights: Sequence[float] | None = None) -> pl.Ser
             row=int(beyond[0]),
             hint="give smaller weights, as in --reward NAME=0.001",
         )
-    return reward
+    return without_negative_zero(reward)
+
+
+def without_negative_zero(values: pl.Series) -> pl.Series:
+    """The same values with 0.0 for -0.0. (Adding 0.0 would do it, if Polars did not leave that out.)"""
+    zeros = values == 0
+    if not zeros.any():
+        return values
+    return pl.select(pl.when(zeros).then(0.0).otherwise(values).alias(values.name)).to_series()
 
 
 def one_row_per_rollout(frame: pl.DataFrame) -> pl.DataFrame:
@@ -64,9 +72,7 @@ def one_row_per_rollout(frame: pl.DataFrame) -> pl.DataFrame:
         return frame
     numbers = rollout_numbers(frame)
     _refuse_unequal_rewards(frame, numbers)
-    firsts = (
-        pl.DataFrame({"number": numbers}).with_row_index("row").group_by("number").agg(pl.col("row").min())
-    )
+    firsts = pl.DataFrame({"number": numbers}).with_row_index("row").group_by("number").agg(pl.col("row").min())
     kept = frame[firsts.sort("number")["row"]]
     merged = pl.DataFrame({"number": numbers}).hstack(frame).group_by("number")
     for column, how in ((cf.LENGTH, _whole_length), (cf.SCORED, pl.col(cf.SCORED).all())):
@@ -101,9 +107,7 @@ def over_rows(values: pl.Series, frame: pl.DataFrame) -> pl.Series:
 def _refuse_unequal_rewards(frame: pl.DataFrame, numbers: pl.Series) -> None:
     parts = cf.reward_parts(frame)
     first = frame.select(parts).with_columns(numbers.alias("number"), row=pl.int_range(pl.len()))
-    first = (
-        first.group_by("number").agg(pl.all().sort_by("row").first()).sort("number")[numbers.cast(pl.Int64)]
-    )
+    first = first.group_by("number").agg(pl.all().sort_by("row").first()).sort("number")[numbers.cast(pl.Int64)]
     for part in parts:
         unequal = frame[part].ne_missing(first[part]).arg_true()
         if len(unequal):
@@ -112,7 +116,7 @@ def _refuse_unequal_rewards(frame: pl.DataFrame, numbers: pl.Series) -> None:
                 f"the rewards of one rollout differ: {_spelled(frame[part][row])} here, "
                 f"{_spelled(first[part][row])} in its first row",
                 row=row,
-                hint="rows of one --rollout-id share one reward; leave the option out where each row is a rollout",
+                hint="rows of one --rollout-id share one reward; leave the option out if each row is one",
             )
 
 
