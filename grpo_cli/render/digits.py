@@ -24,17 +24,17 @@ def number(value: float) -> str:
     return _stripped(f"{value:.{_decimals(exponent)}f}")
 
 
-def aligned(values: Sequence[float | None]) -> list[str]:
+def aligned(values: Sequence[float | None], *, zeros: bool = True) -> list[str]:
     """The numbers of a column, decimal points under one another; an empty string where there is none.
 
-    Numbers beside each other have as many decimals as the one that needs most, but none has more than four
-    significant digits. An exact zero is a bare `0`, so that it stands out from what only rounds to it.
+    With `zeros`, numbers beside each other have as many decimals as the one that needs most, but none has more than
+    four significant digits. An exact zero is a bare `0`, so that it stands out from what only rounds to it.
     """
     shortest = ["" if value is None else number(value) for value in values]
     needed = max((len(_fraction(text)) - 1 for text in shortest if "e" not in text), default=0)
     shown = []
     for value, short in zip(values, shortest, strict=True):
-        if not value or "e" in short or not math.isfinite(value):
+        if not zeros or not value or "e" in short or not math.isfinite(value):
             shown.append(short)
         else:
             shown.append(f"{value:.{min(max(needed, 0), _decimals(_scientific(value)[1]))}f}")

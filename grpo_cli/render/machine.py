@@ -8,6 +8,7 @@ except on a terminal.
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -98,7 +99,7 @@ def _texts(frame: pl.DataFrame, spelled: Callable[[str], str]) -> pl.DataFrame:
         if column.dtype == pl.String:
             texts = [None if v is None else spelled(v) for v in column]
         elif column.dtype.is_nested():
-            texts = [None if v is None else _list(v) for v in column.to_list()]
+            texts = [None if v is None else spelled(_json_line(_nested(v))) for v in column.to_list()]
         else:
             columns.append(column.cast(pl.String))
             continue
@@ -106,15 +107,27 @@ def _texts(frame: pl.DataFrame, spelled: Callable[[str], str]) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def _list(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+def _nested(value: object) -> str:
+    return json.dumps(_finite(value), ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def _finite(value: object) -> object:
+    match value:
+        case list():
+            return [_finite(v) for v in value]
+        case dict():
+            return {name: _finite(v) for name, v in value.items()}
+        case float() if not math.isfinite(value):
+            return None
+        case _:
+            return value
 
 
 def _separated(frame: pl.DataFrame, form: str, *, terminal: bool) -> Iterator[str]:
     spelled = tsv if form == "tsv" else visible if terminal else _csv_text
     frame = frame.rename(spelled)
     header = True
-    for part in frame.iter_slices(_ROWS_AT_ONCE):
+    for part in [frame] if frame.is_empty() else frame.iter_slices(_ROWS_AT_ONCE):
         texts = _texts(part, spelled)
         if form == "tsv":
             yield texts.write_csv(include_header=header, separator="\t", quote_style="never")
@@ -123,8 +136,6 @@ def _separated(frame: pl.DataFrame, form: str, *, terminal: bool) -> Iterator[st
             texts = texts.fill_null("") if texts.width == 1 else texts
             yield texts.write_csv(include_header=header)
         header = False
-    if header:
-        yield frame.head(0).write_csv(separator="\t" if form == "tsv" else ",")
 
 
 def _csv_text(text: str) -> str:

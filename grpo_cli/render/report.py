@@ -9,7 +9,7 @@ from rich.text import Text
 
 from grpo_cli.frame import Status
 from grpo_cli.render import charts, digits
-from grpo_cli.render.tables import Kind, Table
+from grpo_cli.render.tables import Kind, Table, draw
 from grpo_cli.render.text import width, wrap
 
 if TYPE_CHECKING:
@@ -74,14 +74,14 @@ def account(screen: Screen, statuses: pl.DataFrame, *, to: To = "out") -> None:
             "status": Kind.STATUS,
             "groups": Kind.COUNT,
             "group_share": Kind.SHARE,
-            "bar": Kind.BAR,
             "rows": Kind.COUNT,
             "row_share": Kind.SHARE,
+            "bar": Kind.BAR,
         },
-        narrow=("row_share", "bar"),
+        narrow=("bar", "row_share"),
     )
     if not found.is_empty():
-        screen.show(table, format="table", limit=0, to=to)
+        screen.draw(draw(table, room=room, charset=screen.charset(to)).lines, to=to)
 
 
 @dataclass(frozen=True)
@@ -112,19 +112,21 @@ def calculation(screen: Screen, worked: Calculation, *, to: To = "out") -> None:
     labels = [charset.visible(text) for text in ("rewards", *(step.label for step in worked.steps))]
     indent = max(map(width, labels)) + 4
     rewards = " ".join("-" if r is None else digits.number(r) for r in worked.rewards)
-    chart = charts.spark(worked.rewards, width=40, unicode=charset.unicode)
+    chart_wide = 40 if room is None else max(min(40, room - indent), 1)
+    chart = charts.spark(worked.rewards, width=chart_wide, unicode=charset.unicode).rstrip()
     lines = _wrapped(charset.visible(worked.title), room, 0, "bold")
     lines.append(Text())
     for i, line in enumerate(wrap(rewards, room - indent) if room else [rewards]):
         lines.append(_labelled(labels[0] if not i else "", indent).append(line))
     lines.append(_labelled("", indent).append(chart, "cyan"))
-    values = digits.aligned([step.value for step in worked.steps])
+    values = digits.aligned([step.value for step in worked.steps], zeros=False)
     values_wide = max(map(width, values), default=0)
     at = indent + values_wide + 3
     for label, step, value in zip(labels[1:], worked.steps, values, strict=True):
         shown = _labelled(label, indent).append((value or "-").rjust(values_wide), "" if value else "dim")
         formula = charset.visible(step.formula)
         if room is not None and room - at < _FORMULA_ROOM:
+            shown.rstrip()
             lines += [shown, *_wrapped(formula, room, min(4, room // 8), "dim")]
         else:
             first, *more = _wrapped(formula, room, at, "dim")

@@ -10,7 +10,7 @@ import io
 import os
 import sys
 from dataclasses import dataclass, replace
-from typing import IO, TYPE_CHECKING, Literal, get_args
+from typing import IO, TYPE_CHECKING, Literal, TextIO, get_args
 
 from rich.console import Console
 from rich.text import Text
@@ -53,7 +53,8 @@ class Screen:
     @classmethod
     def of_process(cls, *, quiet: bool = False) -> Screen:
         """The streams of this process, as its environment wants them."""
-        return cls(_stream(sys.stdout, os.environ), _stream(sys.stderr, os.environ), quiet)
+        out = _stream(_buffered(sys.stdout), os.environ)
+        return cls(out, _stream(_buffered(sys.stderr), os.environ, stderr=True), quiet)
 
     @classmethod
     def in_memory(
@@ -119,7 +120,7 @@ class Screen:
             left_out = drawing.left_out
             self.draw(drawing.lines, to=to)
         else:
-            from grpo_cli.render import machine  # noqa: PLC0415 - it loads Polars, which --help does without
+            from grpo_cli.render import machine
 
             form = "tsv" if format == "auto" else format
             for chunk in machine.written(kept_table, form, terminal=terminal):
@@ -204,12 +205,25 @@ class _Memory(io.TextIOWrapper):
         return self.buffer.getvalue().decode(self.encoding)
 
 
-def _stream(file: IO[str], environ: Mapping[str, str]) -> Console:
+def _buffered(file: TextIO) -> TextIO:
+    """The stream itself, or one over the same descriptor that writes all it is given.
+
+    Under PYTHONUNBUFFERED a write goes to the descriptor just once: what a signal or a closing reader cuts short
+    would be lost without a word, and the closed pipe never seen.
+    """
+    if not isinstance(getattr(file, "buffer", None), io.RawIOBase):
+        return file
+    file.flush()
+    return open(file.fileno(), "w", encoding=file.encoding, errors=file.errors, newline="", closefd=False)
+
+
+def _stream(file: IO[str], environ: Mapping[str, str], *, stderr: bool = False) -> Console:
     terminal = _is_terminal(file)
     forced, dumb = environ.get("FORCE_COLOR", ""), environ.get("TERM", "") in ("dumb", "unknown")
     colour = not environ.get("NO_COLOR", "") and bool(forced or (terminal and not dumb))
     return _Stream(
         file=file,
+        stderr=stderr,
         width=_width(file, environ),
         # The sixteen colours that every theme makes readable, light or dark; no detection, no surprises.
         color_system="standard" if colour else None,
@@ -241,7 +255,7 @@ def _width(file: IO[str], environ: Mapping[str, str]) -> int:
 
 
 def _sorted(table: Table, sort: str, *, descending: bool) -> pl.DataFrame:
-    import polars as pl  # noqa: PLC0415 - --help does without it
+    import polars as pl
 
     if sort not in table.columns:
         raise UsageError(f"there is no column {sort} to sort by", hint=did_you_mean(sort, table.columns))

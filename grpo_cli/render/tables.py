@@ -69,6 +69,8 @@ SPARK_WIDTH = 40
 _RIGHT = (Kind.COUNT, Kind.NUMBER, Kind.SHARE)
 # How narrow a column may become before others are left out for it, and at the last.
 _ELASTIC = {Kind.KEY: (16, 4), Kind.TEXT: (24, 8), Kind.SPARK: (12, 4), Kind.BAR: (8, 4)}
+# What a table keeps longest, where it must leave out even what is not in `narrow`.
+_ORDER = [Kind.ID, Kind.KEY, Kind.STATUS, Kind.COUNT, Kind.SHARE, Kind.NUMBER, Kind.TEXT, Kind.SPARK, Kind.BAR]
 
 _GLYPHS = {
     Status.MIXED: ("◐", "~", "green"),
@@ -107,12 +109,12 @@ class _Column:
             case _:
                 return [[elide(cell, room, where="middle", ellipsis=self.charset.ellipsis)] for cell in self.cells]
 
-    def text(self, cell: str, room: int, *, row: int, first: bool) -> Text:
-        """A line of a cell, padded to `room` and in its colour."""
+    def text(self, cell: str, room: int, *, row: int, first: bool, colour: str) -> Text:
+        """A line of a cell, padded to `room`; `colour` is that of the row's status."""
         missing = self.values[row] is None
         shown = ("-" if missing and first else cell) if self.kind is not Kind.BAR else cell
         pad = " " * max(room - width(shown), 0)
-        style = "dim" if missing else _style(self.kind, self.values[row])
+        style = "dim" if missing else colour if self.kind in (Kind.STATUS, Kind.BAR) else ""
         text = Text(no_wrap=True)
         if self.kind in _RIGHT:
             return text.append(pad).append(shown, style)
@@ -138,13 +140,16 @@ def draw(table: Table, *, room: int | None, charset: Charset) -> Drawing:
     else:
         cells = [column.fitted(w) for column, w in zip(columns, rooms, strict=True)]
     lines = [header, rule]
+    colours = _colours(table)
     for row in range(table.frame.height):
         for i in range(max(len(of_column[row]) for of_column in cells)):
             line = Text(no_wrap=True)
             for column, of_column, columns_wide in zip(columns, cells, rooms, strict=True):
                 line.append(GAP if column is not columns[0] else "")
                 if i < len(of_column[row]):
-                    line.append_text(column.text(of_column[row][i], columns_wide, row=row, first=i == 0))
+                    line.append_text(
+                        column.text(of_column[row][i], columns_wide, row=row, first=i == 0, colour=colours[row])
+                    )
                 else:
                     line.append(" " * columns_wide)
             line.rstrip()
@@ -158,10 +163,12 @@ def status_text(status: Status, *, unicode: bool = True) -> Text:
     return Text(f"{glyph if unicode else ascii_glyph} {status.value}", style, no_wrap=True)
 
 
-def _style(kind: Kind, value: object) -> str:
-    if kind is Kind.STATUS and value in _GLYPHS:
-        return _GLYPHS[Status(str(value))][2]
-    return ""
+def _colours(table: Table) -> list[str]:
+    """The colour of each row's status."""
+    for name, kind in table.columns.items():
+        if kind is Kind.STATUS:
+            return [_GLYPHS[Status(v)][2] if v in _GLYPHS else "" for v in table.frame[name]]
+    return [""] * table.frame.height
 
 
 def _cells(kind: Kind, values: Sequence[Any], charset: Charset, limit: int | None) -> list[str]:
@@ -203,7 +210,7 @@ def _spelled(value: object, charset: Charset, limit: int | None) -> str:
 
 
 def _chosen(columns: list[_Column], narrow: Sequence[str], room: int) -> tuple[list[_Column], list[str]]:
-    """The columns that find room: first the `narrow` ones go, then those on the right, ids last of all."""
+    """The columns that find room: first the `narrow` ones go, then drawings, numbers and words from the right."""
     left_out: list[str] = []
 
     def leave_out(name: str) -> None:
@@ -214,7 +221,8 @@ def _chosen(columns: list[_Column], narrow: Sequence[str], room: int) -> tuple[l
         if len(columns) > 1 and any(c.name == name for c in columns) and _least(columns, at_the_last=False) > room:
             leave_out(name)
     while len(columns) > 1 and _least(columns, at_the_last=True) > room:
-        leave_out(([c for c in columns if c.kind is not Kind.ID] or columns[1:])[-1].name)
+        # Of the least telling kind the one furthest right.
+        leave_out(max(enumerate(columns), key=lambda numbered: (_ORDER.index(numbered[1].kind), numbered[0]))[1].name)
     return columns, left_out
 
 

@@ -39,7 +39,7 @@ _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _UNIT = re.compile(r"\\x[0-9a-f]{2}|\\u[0-9a-f]{4}|\\U[0-9a-f]{8}|\\[nrt]|.", re.DOTALL)
 
 # A backslash is doubled only where it would read as the beginning of an escape.
-_TSV_BACKSLASH = re.compile(r"\\(?=[\\nrtxuU])")
+_BACKSLASH = re.compile(r"\\(?=(.))", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def tsv(text: str) -> str:
     """
     if text.isascii() and text.isprintable() and "\\" not in text:
         return text
-    return visible(_TSV_BACKSLASH.sub(r"\\\\", text))
+    return visible(_BACKSLASH.sub(lambda match: "\\" * (1 + (match[1] in r"\nrtxuU" or is_hidden(match[1]))), text))
 
 
 def width(text: str) -> int:
@@ -180,14 +180,9 @@ def wrap(text: str, room: int) -> list[str]:
         line, used = "", 0
         for piece, piece_columns in units(word) if columns > room else [(word, columns)]:
             # An escape of ten columns in a room of fewer is the one piece that must break.
-            for part, part_columns in [(piece, piece_columns)] if piece_columns <= room else units_of_escape(piece):
+            for part, part_columns in [(piece, piece_columns)] if piece_columns <= room else [(c, 1) for c in piece]:
                 if used + part_columns > room:
                     lines.append(line)
                     line, used = "", 0
                 line, used = line + part, used + part_columns
     return [*lines, line]
-
-
-def units_of_escape(piece: str) -> list[tuple[str, int]]:
-    """The characters of an escape, which are all one column wide."""
-    return [(c, 1) for c in piece]
