@@ -119,7 +119,7 @@ def _run(arguments: Sequence[str], screen: Screen) -> int:
             raise
         screen.error(
             f"unexpected {type(error).__name__}: {_first_line(error)}",
-            f"this is a fault in grpo-adv; {DEBUG}=1 shows where. Your files are as they were",
+            f"this is a fault in grpo-adv; {DEBUG}=1 shows where",
         )
         return WRONG_USE
     finally:

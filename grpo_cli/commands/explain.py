@@ -1,11 +1,56 @@
-"""x"""
+"""`grpo-adv explain`: the arithmetic of one group, line by line."""
 
-from grpo_cli.options import Files, with_options
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from grpo_cli.options import EstimatorOptions, LogOptions, with_options
 from grpo_cli.render.screen import Screen
 
-EXAMPLES = "a"
+EXAMPLES = """
+grpo-adv explain 1,0,1,0                             rewards typed in
+grpo-adv explain 0.2,0.9,1.0 -e rloo                 the same for another estimator
+grpo-adv explain rollouts.jsonl --key prime-20-30    a group of a log, by its key or id
+"""
 
 
 @with_options
-def explain(files: Files, screen: Screen) -> None:
-    """X"""
+def explain(
+    what: Annotated[list[str], typer.Argument(metavar="REWARDS|FILES...", help="Rewards such as 1,0,1,0; or logs.")],
+    log: LogOptions,
+    estimator: EstimatorOptions,
+    screen: Screen,
+    key: Annotated[
+        str | None,
+        typer.Option("--key", "-k", metavar="ID|KEY", help="The group: its id, or its key. Otherwise the widest."),
+    ] = None,
+) -> None:
+    """Explain the advantages of one group: its rewards, what is subtracted, what it is divided by, what comes out."""
+    from grpo_cli.commands.explanation import of_group, of_rewards
+    from grpo_cli.commands.opening import opened
+    from grpo_cli.core.estimators import resolve
+    from grpo_cli.logs.source import find
+    from grpo_cli.render.report import calculation
+
+    formula = resolve(estimator.estimator, axes=estimator.axes)
+    rewards = typed_rewards(what)
+    if rewards is not None:
+        calculation(screen, of_rewards(rewards, formula, log))
+        return
+    with opened(find(what), log, screen, roles=formula.needs, baseline=formula.baseline_field or None) as rollouts:
+        calculation(screen, of_group(rollouts, key, formula, log))
+
+
+def typed_rewards(what: list[str]) -> list[float | None] | None:
+    """The rewards that were typed in: numbers with commas, `null` or nothing for a missing one; None: it names files."""
+    from pathlib import Path
+
+    if len(what) != 1 or "," not in what[0] or Path(what[0]).exists():
+        return None
+    words = [word.strip() for word in what[0].split(",")]
+    try:
+        return [None if word.lower() in {"", "null", "none", "nan"} else float(word) for word in words]
+    except ValueError:
+        return None

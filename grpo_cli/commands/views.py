@@ -41,8 +41,13 @@ _NARROW = ("sample_std", "scored", "max", "min", "pass_rate", "step")
 
 def summarised(log: RolloutLog, options: LogOptions) -> pl.DataFrame:
     """A row per group of the log, as the options say what a pass and zero variance are."""
+    return summarised_frame(log.frame, log.reading.weights, options)
+
+
+def summarised_frame(frame: pl.DataFrame, weights: Sequence[float], options: LogOptions) -> pl.DataFrame:
+    """The same for a frame with the weights of its rewards."""
     tolerance = TOLERANCE if options.tolerance is None else options.tolerance
-    return summary(log.frame, weights=log.reading.weights, tolerance=tolerance, pass_threshold=options.pass_threshold)
+    return summary(frame, weights=weights, tolerance=tolerance, pass_threshold=options.pass_threshold)
 
 
 def run_line(log: RolloutLog, groups: pl.DataFrame, estimator: Estimator | None = None) -> str:
