@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import signal
@@ -43,12 +44,14 @@ def _add(panel: str, *modules: ModuleType) -> None:
     for module in modules:
         name = module.__name__.rpartition(".")[2]
         command: Callable[..., None] = getattr(module, name)
-        app.command(name, rich_help_panel=panel, epilog=_examples(module.EXAMPLES))(command)
+        app.command(name, rich_help_panel=panel, help=_help(command, module.EXAMPLES))(command)
 
 
-def _examples(text: str) -> str:
-    """Examples as the end of a command's help; a line each, and no bracket is taken for markup."""
-    return "Examples:\n\n" + "\n\n".join(line.replace("[", "\\[") for line in text.strip().splitlines())
+def _help(command: Callable[..., None], examples: str) -> str:
+    """The docstring as flowing paragraphs, then the examples, a line each; no bracket in them is taken for markup."""
+    paragraphs = [" ".join(paragraph.split()) for paragraph in inspect.cleandoc(command.__doc__ or "").split("\n\n")]
+    lines = ["Examples:", *(f"  {line}" for line in examples.strip().splitlines())]
+    return "\n\n".join([*paragraphs, "\n".join(lines)]).replace("[", "\\[")
 
 
 _add("Compute", compute)
@@ -70,7 +73,7 @@ def _version(wanted: bool) -> None:
 def root(
     *,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, metavar=" ", help="Show the version.")
     ] = False,
 ) -> None:
     """Take the options that stand before a command."""

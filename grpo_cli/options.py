@@ -149,7 +149,10 @@ class LogOptions:
         ),
     ] = None
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No notes on standard error; errors still.", rich_help_panel=_SCORING)
+        bool,
+        typer.Option(
+            "--quiet", "-q", metavar=" ", help="No notes on standard error; errors still.", rich_help_panel=_SCORING
+        ),
     ] = False
 
 
@@ -163,7 +166,7 @@ class EstimatorOptions:
             "--estimator",
             "-e",
             metavar="SPEC",
-            help="[FRAMEWORK/]NAME[:AXIS=VALUE,...] such as rloo, grpo:ddof=1. See: grpo-adv estimators.",
+            help="Such as rloo, or grpo:ddof=1; grpo-adv estimators lists them.",
             autocompletion=_estimators,
             rich_help_panel=_ESTIMATOR,
         ),
@@ -228,13 +231,20 @@ class OutputOptions:
     ] = None
     in_place: Annotated[
         bool,
-        typer.Option("--in-place", "-i", help="Add the field to the input files themselves.", rich_help_panel=_OUTPUT),
+        typer.Option(
+            "--in-place",
+            "-i",
+            metavar=" ",
+            help="Add the field to the input files themselves.",
+            rich_help_panel=_OUTPUT,
+        ),
     ] = False
     force: Annotated[
         bool,
         typer.Option(
             "--force",
             "-f",
+            metavar=" ",
             help="Write over an existing output file, or an existing --column.",
             rich_help_panel=_OUTPUT,
         ),
@@ -253,7 +263,8 @@ class OutputOptions:
         bool,
         typer.Option(
             "--with-group-stats",
-            help="Also write group, group_mean, group_std, group_n and group_status.",
+            metavar=" ",
+            help="Also write group_id, group_n, group_mean, group_std and group_status.",
             rich_help_panel=_OUTPUT,
         ),
     ] = False
@@ -270,7 +281,9 @@ class TableOptions:
     sort: Annotated[
         str | None, typer.Option("--sort", metavar="COLUMN", help="Sort by a column.", rich_help_panel=_TABLE)
     ] = None
-    desc: Annotated[bool, typer.Option("--desc", help="Sort the other way round.", rich_help_panel=_TABLE)] = False
+    desc: Annotated[
+        bool, typer.Option("--desc", metavar=" ", help="Sort the other way round.", rich_help_panel=_TABLE)
+    ] = False
     limit: Annotated[
         int | None,
         typer.Option(

@@ -6,10 +6,10 @@ from grpo_cli.options import EstimatorOptions, Files, LogOptions, OutputOptions,
 from grpo_cli.render.screen import Screen
 
 EXAMPLES = """
-grpo-adv compute rollouts.parquet                           writes rollouts.advantages.parquet beside it
-grpo-adv compute rollouts/ --in-place -e rloo               adds the field to every log in a folder
-grpo-adv compute a.parquet -g prompt -r acc -r format=0.5   two weighted rewards, grouped by the prompt's text
-cat x.jsonl | grpo-adv compute - | jq .advantage            in a pipe
+grpo-adv compute rollouts.parquet          # writes rollouts.advantages.parquet
+grpo-adv compute rollouts/ -i -e rloo      # adds the field to every log in a folder
+grpo-adv compute log.jsonl -g prompt -r acc -r format=0.5     # two weighted rewards
+cat x.jsonl | grpo-adv compute - | jq .advantage              # in a pipe
 """
 
 

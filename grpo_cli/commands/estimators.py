@@ -6,8 +6,8 @@ from grpo_cli.options import TableOptions, with_options
 from grpo_cli.render.screen import Screen
 
 EXAMPLES = """
-grpo-adv estimators                  what --estimator takes, with formulas
-grpo-adv estimators --format json    the same for a program
+grpo-adv estimators                  # what --estimator takes, with formulas
+grpo-adv estimators --format json    # the same for a program
 """
 
 

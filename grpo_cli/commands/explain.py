@@ -10,9 +10,9 @@ from grpo_cli.options import EstimatorOptions, LogOptions, with_options
 from grpo_cli.render.screen import Screen
 
 EXAMPLES = """
-grpo-adv explain 1,0,1,0                             rewards typed in
-grpo-adv explain 0.2,0.9,1.0 -e rloo                 the same for another estimator
-grpo-adv explain rollouts.jsonl --key prime-20-30    a group of a log, by its key or id
+grpo-adv explain 1,0,1,0                          # rewards typed in
+grpo-adv explain 0.2,0.9,1.0 -e rloo              # by another estimator
+grpo-adv explain log.jsonl --key prime-20-30      # a group of a log
 """
 
 
