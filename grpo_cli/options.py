@@ -23,7 +23,7 @@ _ESTIMATOR, _OUTPUT, _TABLE = "Estimator", "Output", "Table"
 
 Files = Annotated[
     list[str],
-    typer.Argument(metavar="FILES...", help="JSONL or Parquet logs: paths, globs, folders, - for standard input."),
+    typer.Argument(metavar="FILES", help="JSONL or Parquet logs: paths, globs, folders, - for standard input."),
 ]
 
 

@@ -6,10 +6,10 @@ from grpo_cli.options import EstimatorOptions, Files, LogOptions, OutputOptions,
 from grpo_cli.render.screen import Screen
 
 EXAMPLES = """
-grpo-adv compute rollouts.parquet          # writes rollouts.advantages.parquet
-grpo-adv compute rollouts/ -i -e rloo      # adds the field to every log in a folder
-grpo-adv compute log.jsonl -g prompt -r acc -r format=0.5     # two weighted rewards
-cat x.jsonl | grpo-adv compute - | jq .advantage              # in a pipe
+grpo-adv compute log.parquet             # writes log.advantages.parquet
+grpo-adv compute logs/ -i -e rloo        # adds the field to every log there
+grpo-adv compute log.jsonl -g prompt -r acc -r format=0.5  # weighted rewards
+cat log.jsonl | grpo-adv compute - | jq .advantage         # in a pipe
 """
 
 

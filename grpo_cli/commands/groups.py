@@ -6,10 +6,10 @@ from grpo_cli.options import Files, LogOptions, TableOptions, with_options
 from grpo_cli.render.screen import Screen
 
 EXAMPLES = """
-grpo-adv groups log.jsonl                                # a row per group
-grpo-adv groups log.jsonl --sort std --desc --limit 5    # the five that differ most
-grpo-adv groups logs/ --format csv > groups.csv          # all, in full precision
-grpo-adv groups log.jsonl | grep all-fail | cut -f2      # the prompts never solved
+grpo-adv groups log.jsonl                              # a row per group
+grpo-adv groups log.jsonl --sort std --desc --limit 5  # where they differ most
+grpo-adv groups logs/ --format csv > groups.csv        # all, in full precision
+grpo-adv groups log.jsonl | grep all-fail | cut -f2    # prompts never solved
 """
 
 
