@@ -70,8 +70,8 @@ def change(pairs: Pairs, confidence: float = CONFIDENCE) -> pl.DataFrame:
 
     Returns:
         Columns `prompts` (in both logs), `only_before`, `only_after`, `scored` (prompts with a reward in both, which
-        the means are over), `mean_before`, `mean_after`, `change`, `low`, `high`, `pass_rate_before`, `pass_rate_after`,
-        `solved`, `lost`, `regained` (how many). Null where there is nothing to go by.
+        the means are over), `mean_before`, `mean_after`, `change`, `low`, `high`, `pass_rate_before`,
+        `pass_rate_after`, `solved`, `lost`, `regained` (how many). Null where there is nothing to go by.
     """
     both = pairs.both
     scored = both.filter(pl.col("change").is_not_null())

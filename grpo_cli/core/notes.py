@@ -30,6 +30,7 @@ MISSING_REWARDS = {
     "zero-advantage": "stay out of every statistic, with advantage 0",
     "zero-reward": "count as reward 0 in the advantages",
     "propagate": "leave no advantage to their whole group",
+    "error": "are not allowed by --missing error",
 }
 """What becomes of missing rewards, by `--missing`."""
 
@@ -228,7 +229,7 @@ def _agree(clause: str, number: int) -> str:
     if number != 1:
         return clause
     verb, rest = clause.split(" ", 1)
-    return f"{verb}s {rest}".replace("their", "its")
+    return f"{'is' if verb == 'are' else verb + 's'} {rest}".replace("their", "its")
 
 
 def _least(values: pl.Series) -> float:

@@ -106,6 +106,7 @@ def test_missing_rewards_and_what_becomes_of_them():
     assert rewards([[1, None, 0]], missing="propagate") == [
         "1 of 3 rollouts has no reward and leaves no advantage to its whole group"
     ]
+    assert rewards([[1, None, 0]], missing="error")[0].endswith("has no reward and is not allowed by --missing error")
     assert rewards(some, missing="zero-reward") == [
         "3 of 6 rollouts have no reward and count as reward 0 in the advantages"
     ]
