@@ -8,7 +8,7 @@ from grpo_cli.render.screen import Screen
 EXAMPLES = """
 grpo-adv compute log.parquet             # writes log.advantages.parquet
 grpo-adv compute logs/ -i -e rloo        # adds the field to every log there
-grpo-adv compute log.jsonl -g prompt -r acc -r format=0.5  # weighted rewards
+grpo-adv compute log.jsonl -g prompt -r acc -r format=0.5  # a weighted sum
 cat log.jsonl | grpo-adv compute - | jq .advantage         # in a pipe
 """
 

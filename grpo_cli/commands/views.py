@@ -9,7 +9,6 @@ import polars as pl
 from grpo_cli.core import notes
 from grpo_cli.core.groups import TOLERANCE, summary
 from grpo_cli.frame import Status
-from grpo_cli.logs.reading import reward_text
 from grpo_cli.render.tables import Kind, Table
 
 if TYPE_CHECKING:
@@ -58,12 +57,12 @@ def run_line(log: RolloutLog, groups: pl.DataFrame, estimator: Estimator | None 
     sizes = groups["n"]
     size = f"{sizes.min()}" if sizes.min() == sizes.max() else f"{sizes.min()} to {sizes.max()}"
     split = f" in blocks of {log.group_size}" if log.group_size else ""
-    rewards = " + ".join(reward_text(*reward) for reward in reading.rewards)
+    rewards = " + ".join(f"{weight:g}*{field}" if weight != 1 else str(field) for field, weight in reading.rewards)
     said = [
         f"{files} ({reading.layout.name})",
         f"{notes.count(int(sizes.sum()), 'rollout')} in {notes.count(groups.height, 'group')} of {size}"
         f" by {', '.join(keys) or 'nothing'}{split}",
-        f"reward {rewards}",
+        f"reward = {rewards}",
     ]
     if estimator is not None:
         said.append(f"{estimator.spec}: {estimator.formula}")
