@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
@@ -143,7 +143,7 @@ def _labelled(label: str, indent: int) -> Text:
     return Text("  ").append(label).append(" " * (indent - 2 - width(label)))
 
 
-def _wrapped(text: str, room: int | None, indent: int, style: Any) -> list[Text]:
+def _wrapped(text: str, room: int | None, indent: int, style: str) -> list[Text]:
     lines = wrap(text, room - indent) if room else [text]
     return [Text(" " * indent).append(line, style) for line in lines]
 

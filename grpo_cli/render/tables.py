@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rich.text import Text
+from rich.text import Span, Text
 
 from grpo_cli.frame import Status
 from grpo_cli.render import charts, digits
@@ -88,8 +88,11 @@ class _Column:
     def __init__(self, name: str, kind: Kind, values: Sequence[Any], charset: Charset, limit: int | None) -> None:
         self.name, self.kind, self.values, self.charset = name, kind, values, charset
         self.header = "" if kind is Kind.BAR else charset.visible(name)
-        self.cells = _cells(kind, values, charset, limit)
-        self.wanted = max(width(self.header), 1, *map(width, self.cells)) if self.cells else width(self.header)
+        self.cells = [
+            "-" if value is None and kind is not Kind.BAR else cell
+            for value, cell in zip(values, _cells(kind, values, charset, limit), strict=True)
+        ]
+        self.wanted = max(1, width(self.header), *map(width, self.cells))
 
     def least(self, *, at_the_last: bool) -> int:
         """The columns of the terminal that it cannot do without."""
@@ -103,58 +106,60 @@ class _Column:
             case Kind.TEXT | Kind.ID:
                 return [wrap(cell, room) for cell in self.cells]
             case Kind.SPARK if room < self.wanted:
-                return [[charts.spark(v or [], width=room, unicode=self.charset.unicode)] for v in self.values]
+                sparks = [charts.spark(v or [], width=room, unicode=self.charset.unicode) for v in self.values]
+                return [["-" if v is None else spark] for v, spark in zip(self.values, sparks, strict=True)]
             case Kind.BAR if room < self.wanted:
                 return [[charts.bar(v or 0, room, unicode=self.charset.unicode)] for v in self.values]
             case _:
                 return [[elide(cell, room, where="middle", ellipsis=self.charset.ellipsis)] for cell in self.cells]
 
-    def text(self, cell: str, room: int, *, row: int, first: bool, colour: str) -> Text:
-        """A line of a cell, padded to `room`; `colour` is that of the row's status."""
-        missing = self.values[row] is None
-        shown = ("-" if missing and first else cell) if self.kind is not Kind.BAR else cell
-        pad = " " * max(room - width(shown), 0)
-        style = "dim" if missing else colour if self.kind in (Kind.STATUS, Kind.BAR) else ""
-        text = Text(no_wrap=True)
-        if self.kind in _RIGHT:
-            return text.append(pad).append(shown, style)
-        return text.append(shown, style).append(pad)
+    def padded(self, text: str, room: int) -> str:
+        """A line of a cell, or the header, as wide as the column."""
+        pad = " " * (room - width(text))
+        return pad + text if self.kind in _RIGHT else text + pad
+
+    def style(self, row: int, colour: str) -> str:
+        """How the cell looks; `colour` is that of the row's status."""
+        return "dim" if self.values[row] is None else colour if self.kind in (Kind.STATUS, Kind.BAR) else ""
 
 
 def draw(table: Table, *, room: int | None, charset: Charset) -> Drawing:
     """The table as lines of at most `room` columns; with None, nothing is cut, wrapped or left out."""
     columns = [_Column(name, kind, table.frame[name].to_list(), charset, room) for name, kind in table.columns.items()]
-    left_out: list[str] = []
-    if room is not None:
-        columns, left_out = _chosen(columns, table.narrow, room)
+    columns, left_out = (columns, []) if room is None else _chosen(columns, table.narrow, room)
     rooms = _rooms(columns, room)
-    header = Text(no_wrap=True)
-    for column, columns_wide in zip(columns, rooms, strict=True):
-        name = elide(column.header, columns_wide, ellipsis=charset.ellipsis)
-        pad = " " * (columns_wide - width(name))
-        header.append(GAP if header else "").append(pad + name if column.kind in _RIGHT else name + pad, "bold")
-    header.rstrip()
-    rule = Text(charset.rule * (sum(rooms) + len(GAP) * (len(rooms) - 1)), "dim", no_wrap=True)
-    if room is None:
-        cells = [[[cell] for cell in column.cells] for column in columns]
-    else:
-        cells = [column.fitted(w) for column, w in zip(columns, rooms, strict=True)]
-    lines = [header, rule]
+    names = [elide(column.header, wide, ellipsis=charset.ellipsis) for column, wide in zip(columns, rooms, strict=True)]
+    lines = [
+        _line([(c.padded(name, wide), "bold") for c, name, wide in zip(columns, names, rooms, strict=True)]),
+        Text(charset.rule * (sum(rooms) + len(GAP) * (len(rooms) - 1)), "dim", no_wrap=True),
+    ]
     colours = _colours(table)
+    cells = [
+        [[cell] for cell in column.cells] if room is None else column.fitted(wide)
+        for column, wide in zip(columns, rooms, strict=True)
+    ]
     for row in range(table.frame.height):
-        for i in range(max(len(of_column[row]) for of_column in cells)):
-            line = Text(no_wrap=True)
-            for column, of_column, columns_wide in zip(columns, cells, rooms, strict=True):
-                line.append(GAP if column is not columns[0] else "")
-                if i < len(of_column[row]):
-                    line.append_text(
-                        column.text(of_column[row][i], columns_wide, row=row, first=i == 0, colour=colours[row])
-                    )
-                else:
-                    line.append(" " * columns_wide)
-            line.rstrip()
-            lines.append(line)
+        blocks = [(c, of_column[row], wide) for c, of_column, wide in zip(columns, cells, rooms, strict=True)]
+        for i in range(max(len(block) for _, block, _ in blocks)):
+            pieces = [
+                (column.padded(block[i] if i < len(block) else "", wide), column.style(row, colours[row]))
+                for column, block, wide in blocks
+            ]
+            lines.append(_line(pieces))
     return Drawing(lines, left_out)
+
+
+def _line(pieces: Sequence[tuple[str, str]]) -> Text:
+    """Padded cells and their styles as one line."""
+    plain = GAP.join(piece for piece, _ in pieces).rstrip()
+    spans, start = [], 0
+    for piece, style in pieces:
+        # Padding has no style, so that a copied line has no more than it shows.
+        if style and piece.strip():
+            lead = len(piece) - len(piece.lstrip())
+            spans.append(Span(start + lead, start + len(piece.rstrip()), style))
+        start += len(piece) + len(GAP)
+    return Text(plain, spans=spans, no_wrap=True)
 
 
 def status_text(status: Status, *, unicode: bool = True) -> Text:

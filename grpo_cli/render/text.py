@@ -120,6 +120,8 @@ def tsv(text: str) -> str:
 
 def width(text: str) -> int:
     """How many columns of a terminal the (visible) text takes."""
+    if text.isascii():
+        return len(text)
     # Rich takes a zero-width joiner to swallow what follows it, which holds for emoji; those that `visible` lets
     # through stand between letters.
     return cell_len(text.replace("\u200d", ""))

@@ -313,3 +313,10 @@ def test_a_closed_stream_is_no_trouble():
         timeout=60,
     )
     assert list(csv.reader(io.StringIO(child.stdout.decode()), delimiter="\t"))[1][1] == "mixed"
+
+
+def test_a_screen_without_a_table_loads_no_polars():
+    code = "import sys; from grpo_cli.render.screen import Screen; Screen.of_process().error('x'); print(*sys.modules)"
+    child = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True, timeout=60)
+    assert not {"polars", "pyarrow", "rich.progress"} & set(child.stdout.decode().split())
+    assert child.stderr == b"grpo-adv: x\n"
