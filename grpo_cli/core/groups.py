@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 
 from grpo_cli import frame as cf
-from grpo_cli.core import rewards
+from grpo_cli.core import chain, rewards
+from grpo_cli.core.moments import constant
 from grpo_cli.frame import Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-TOLERANCE = 5e-7
-"""Relative spread up to which a group is zero-variance: four roundings of float32."""
-
-FLOOR = 1e-8
-"""Absolute spread up to which a group is zero-variance; not used where the tolerance is 0."""
+TOLERANCE = chain.TOLERANCE
+"""Relative spread up to which a group is zero-variance, unless another is asked for."""
 
 # Squares of differences between these bounds stay in the range of a float64; others are scaled up or down.
 _SMALL, _LARGE = 1e-100, 1e100
@@ -221,17 +219,12 @@ def _moments(rows: pl.DataFrame, key: str, table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _status(tolerance: float) -> pl.Expr:
-    low, high = pl.col("min"), pl.col("max")
-    if tolerance > 0:
-        bound = pl.max_horizontal(tolerance * pl.max_horizontal(low.abs(), high.abs()), FLOOR)
-    else:
-        bound = pl.lit(0.0)
     return (
         pl.when(pl.col("scored") == 0)
         .then(pl.lit(Status.UNSCORED.value))
         .when(pl.col("scored") == 1)
         .then(pl.lit(Status.SINGLETON.value))
-        .when(high - low > bound)
+        .when(~constant(pl.col("min"), pl.col("max"), tolerance))
         .then(pl.lit(Status.MIXED.value))
         .when((pl.col("judged") > 0) & (pl.col("passed") == pl.col("judged")))
         .then(pl.lit(Status.ALL_PASS.value))

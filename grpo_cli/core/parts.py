@@ -33,10 +33,10 @@ def reward_columns(
 
     Returns:
         Columns `column`, `weight`; `count` and `missing` rollouts, less those taken out; `mean`, `std` and
-        `sample_std` (ddof 0 and 1) over rollouts, `min`, `max`; `within_group_std` (mean of the groups' std, ddof 0); `mixed_share`
-        (groups in which it differs, as a part of all groups); `variance_share` (its part of the within-group variance
-        of the total, weight included; the parts add to 1, and a negative one works against the total). A constant
-        column is one whose `min` is its `max`. Null where there is nothing to go by.
+        `sample_std` (ddof 0 and 1) over rollouts, `min`, `max`; `within_group_std` (mean of the groups' std, ddof 0);
+        `mixed_share` (groups in which it differs, as a part of all groups); `variance_share` (its part of the
+        within-group variance of the total, weight included; the parts add to 1, and a negative one works against
+        the total). A constant column is one whose `min` is its `max`. Null where there is nothing to go by.
     """
     weights = [1.0] * len(names) if weights is None else weights
     rollouts = rewards.one_row_per_rollout(frame)
