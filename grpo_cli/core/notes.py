@@ -51,7 +51,9 @@ def about_sizes(groups: pl.DataFrame, name: Name, *, group_size: int | None = No
         short = groups.filter(pl.col("n") < group_size)
         return said + ([_short(short, name, group_size)] if len(short) else [])
     commonest = commonest_size(groups)
-    multiple = (pl.col("n") > commonest) & (pl.col("n") % commonest == 0) & pl.lit(commonest > 1)
+    # Where sizes vary anyway, or are 1, that one is a multiple of another says nothing.
+    telling = commonest > 1 and int((sizes == commonest).sum()) * 2 >= len(groups)
+    multiple = (pl.col("n") > commonest) & (pl.col("n") % commonest == 0) & pl.lit(telling)
     repeated = groups.filter(multiple)
     if len(repeated):
         said.append(
@@ -96,7 +98,9 @@ def about_rewards(
     said = _missing(frame, groups, name, columns, missing, aggregate)
     lowest, highest = _least(groups["min"]), _greatest(groups["max"])
     if scored > 1 and lowest == highest:
-        said.append(f"all {scored} rewards are {_spelled(lowest)}: is the reward column broken? --reward names another")
+        said.append(
+            f"{'both' if scored == 2 else f'all {scored}'} rewards are {_spelled(lowest)}: is the reward column broken? --reward names another"
+        )
     nearly = groups.filter(is_nearly_constant())
     if len(nearly):
         said.append(

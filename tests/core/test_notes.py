@@ -71,6 +71,7 @@ def test_multiples_of_the_commonest_size():
         ),
         "1 group has some other odd size (g3: 3)",
     ]
+    assert sizes(3, 6, 5, 7, 8, 3, 2)[0].startswith("group sizes run from 2 to 8"), "sizes vary anyway"
     assert sizes(1, 1, 1, 2, 3)[0].startswith("group sizes run from 1 to 3"), "of 1 everything is a multiple"
 
 
@@ -88,7 +89,7 @@ def test_remainders_after_a_given_group_size():
 
 def test_one_value_everywhere():
     assert rewards([[1, 1, 1]] * 3) == ["all 9 rewards are 1: is the reward column broken? --reward names another"]
-    assert rewards([[1.81, 1.81]])[0].startswith("all 2 rewards are 1.81: ")
+    assert rewards([[1.81, 1.81]])[0].startswith("both rewards are 1.81: ")
     assert rewards([[1, 0, 1]]) == []
     assert rewards([[1]]) == []
 
