@@ -47,7 +47,7 @@ def report(
             screen.say(
                 f"the {shown.height} most telling of {notes.count(groups.height, 'group')}; grpo-adv groups shows all"
             )
-        draw_account(screen, account(groups).rename({"rollouts": "rows", "rollout_share": "row_share"}), to=to)
+        draw_account(screen, account(groups), to=to)
     if to == "out":
         screen.say(f"wrote {_where(targets)}")
 

@@ -100,7 +100,8 @@ def _stream(target: Target, replacement: Replacement, stack: ExitStack) -> Binar
                 "Parquet is not for a terminal", hint="send it to a file or a program: -o PATH, or a pipe"
             )
         sys.stdout.flush()
-        stream = sys.stdout.buffer
+        # Not sys.stdout.buffer: unbuffered (python -u), that writes what fits into the pipe and drops the rest.
+        stream = stack.enter_context(open(sys.stdout.fileno(), "wb", closefd=False))  # noqa: PTH123 - no path
     if target.file.format == "jsonl":
         from grpo_cli.logs.jsonl import blocks
 

@@ -24,15 +24,15 @@ _FORMULA_ROOM = 16
 
 
 def headline(statuses: pl.DataFrame) -> str:
-    """The account in a sentence: how many groups and rows carry no signal, and why.
+    """The account in a sentence: how many groups and rollouts carry no signal, and why.
 
-    `statuses` has a row per `Status`, with `status`, `groups` and `rows`. Singletons and unscored groups have no
+    `statuses` has a row per `Status`, with `status`, `groups` and `rollouts`. Singletons and unscored groups have no
     signal either, but for want of rollouts or rewards: they are named apart.
     """
-    counts = {Status(row["status"]): (row["groups"], row["rows"]) for row in statuses.iter_rows(named=True)}
+    counts = {Status(row["status"]): (row["groups"], row["rollouts"]) for row in statuses.iter_rows(named=True)}
     dead = {status: count for status, count in counts.items() if status.zero_variance and count[0]}
-    groups, rows = (sum(count[i] for count in counts.values()) for i in (0, 1))
-    dead_groups, dead_rows = (sum(count[i] for count in dead.values()) for i in (0, 1))
+    groups, rollouts = (sum(count[i] for count in counts.values()) for i in (0, 1))
+    dead_groups, dead_rollouts = (sum(count[i] for count in dead.values()) for i in (0, 1))
     if not groups:
         return "no groups"
     apart = [
@@ -54,14 +54,14 @@ def headline(statuses: pl.DataFrame) -> str:
     return (
         f"{dead_groups} of {groups} {_counted(groups, 'group', 'groups')} ({digits.percent(dead_groups / groups)}) "
         f"{_counted(dead_groups, 'carries', 'carry')} no signal: {reasons}; "
-        f"{dead_rows} of {rows} {_counted(rows, 'row', 'rows')}{beside}"
+        f"{dead_rollouts} of {rollouts} {_counted(rollouts, 'rollout', 'rollouts')}{beside}"
     )
 
 
 def account(screen: Screen, statuses: pl.DataFrame, *, to: To = "out") -> None:
     """Print the zero-variance account below what is there: the headline, and a line for each status that occurs.
 
-    `statuses` has a row per `Status` in their order: `status`, `groups`, `rows`, `group_share`, `row_share`.
+    `statuses` has a row per `Status` in their order: `status`, `groups`, `rollouts`, `group_share`, `rollout_share`.
     """
     room = screen.room(to)
     sentence = headline(statuses)
@@ -74,11 +74,11 @@ def account(screen: Screen, statuses: pl.DataFrame, *, to: To = "out") -> None:
             "status": Kind.STATUS,
             "groups": Kind.COUNT,
             "group_share": Kind.SHARE,
-            "rows": Kind.COUNT,
-            "row_share": Kind.SHARE,
+            "rollouts": Kind.COUNT,
+            "rollout_share": Kind.SHARE,
             "bar": Kind.BAR,
         },
-        narrow=("bar", "row_share"),
+        narrow=("bar", "rollout_share"),
     )
     if not found.is_empty():
         screen.draw(draw(table, room=room, charset=screen.charset(to)).lines, to=to)

@@ -11,9 +11,9 @@ from grpo_cli.render.text import width
 def statuses(mixed=0, all_pass=0, all_fail=0, tied=0, singleton=0, unscored=0, size=5):
     groups = [mixed, all_pass, all_fail, tied, singleton, unscored]
     rows = [n if i == 4 else n * size for i, n in enumerate(groups)]
-    frame = pl.DataFrame({"status": list(Status), "groups": groups, "rows": rows})
+    frame = pl.DataFrame({"status": list(Status), "groups": groups, "rollouts": rows})
     return frame.with_columns(
-        group_share=pl.col("groups") / max(sum(groups), 1), row_share=pl.col("rows") / max(sum(rows), 1)
+        group_share=pl.col("groups") / max(sum(groups), 1), rollout_share=pl.col("rollouts") / max(sum(rows), 1)
     )
 
 
@@ -22,16 +22,16 @@ def statuses(mixed=0, all_pass=0, all_fail=0, tied=0, singleton=0, unscored=0, s
     [
         (
             {"mixed": 5, "all_pass": 1, "all_fail": 1, "tied": 1},
-            "3 of 8 groups (38 %) carry no signal: 1 all-pass, 1 all-fail, 1 tied; 15 of 40 rows",
+            "3 of 8 groups (38 %) carry no signal: 1 all-pass, 1 all-fail, 1 tied; 15 of 40 rollouts",
         ),
         (
             {"mixed": 3, "tied": 1, "singleton": 1, "unscored": 1},
-            "1 of 6 groups (17 %) carries no signal: 1 tied; 5 of 26 rows; besides, 1 singleton and 1 unscored group",
+            "1 of 6 groups (17 %) carries no signal: 1 tied; 5 of 26 rollouts; besides, 1 singleton and 1 unscored group",
         ),
-        ({"all_fail": 1}, "1 of 1 group (100 %) carries no signal: 1 all-fail; 5 of 5 rows"),
-        ({"all_fail": 4}, "4 of 4 groups (100 %) carry no signal: 4 all-fail; 20 of 20 rows"),
-        ({"mixed": 999, "tied": 1}, "1 of 1000 groups (<1 %) carries no signal: 1 tied; 5 of 5000 rows"),
-        ({"mixed": 1, "tied": 999}, "999 of 1000 groups (>99 %) carry no signal: 999 tied; 4995 of 5000 rows"),
+        ({"all_fail": 1}, "1 of 1 group (100 %) carries no signal: 1 all-fail; 5 of 5 rollouts"),
+        ({"all_fail": 4}, "4 of 4 groups (100 %) carry no signal: 4 all-fail; 20 of 20 rollouts"),
+        ({"mixed": 999, "tied": 1}, "1 of 1000 groups (<1 %) carries no signal: 1 tied; 5 of 5000 rollouts"),
+        ({"mixed": 1, "tied": 999}, "999 of 1000 groups (>99 %) carry no signal: 999 tied; 4995 of 5000 rollouts"),
         ({"mixed": 8}, "all 8 groups carry signal: rewards differ within each"),
         ({"mixed": 1}, "the one group carries signal: rewards differ within it"),
         ({"mixed": 2, "singleton": 1}, "0 of 3 groups have zero variance; besides, 1 singleton"),
@@ -48,7 +48,7 @@ def test_the_account_has_a_line_for_each_status_that_occurs():
     account(screen, statuses(mixed=5, all_pass=1, tied=2, singleton=2))
     assert screen.text() == (
         "\n"
-        "3 of 10 groups (30 %) carry no signal: 1 all-pass, 2 tied; 15 of 42 rows;\n"
+        "3 of 10 groups (30 %) carry no signal: 1 all-pass, 2 tied; 15 of 42 rollouts;\n"
         "besides, 2 singletons\n"
         "status       groups  group_share  rows  row_share\n"
         "───────────────────────────────────────────────────────────────────\n"
