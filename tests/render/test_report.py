@@ -50,12 +50,12 @@ def test_the_account_has_a_line_for_each_status_that_occurs():
         "\n"
         "3 of 10 groups (30 %) carry no signal: 1 all-pass, 2 tied; 15 of 42 rollouts;\n"
         "besides, 2 singletons\n"
-        "status       groups  group_share  rows  row_share\n"
-        "───────────────────────────────────────────────────────────────────\n"
-        "◐ mixed           5         50 %    25     59.5 %  ████████\n"
-        "✓ all-pass        1         10 %     5     11.9 %  █▋\n"
-        "= tied            2         20 %    10     23.8 %  ███▎\n"
-        "· singleton       2         20 %     2      4.8 %  ███▎\n"
+        "status       groups  group_share  rollouts  rollout_share\n"
+        "───────────────────────────────────────────────────────────────────────────\n"
+        "◐ mixed           5         50 %        25         59.5 %  ████████\n"
+        "✓ all-pass        1         10 %         5         11.9 %  █▋\n"
+        "= tied            2         20 %        10         23.8 %  ███▎\n"
+        "· singleton       2         20 %         2          4.8 %  ███▎\n"
     )
     assert not screen.text("err")
 
