@@ -98,9 +98,8 @@ def about_rewards(
     said = _missing(frame, groups, name, columns, missing, aggregate)
     lowest, highest = _least(groups["min"]), _greatest(groups["max"])
     if scored > 1 and lowest == highest:
-        said.append(
-            f"{'both' if scored == 2 else f'all {scored}'} rewards are {_spelled(lowest)}: is the reward column broken? --reward names another"
-        )
+        which = "both" if scored == 2 else f"all {scored}"
+        said.append(f"{which} rewards are {_spelled(lowest)}: is the reward column broken? --reward names another")
     nearly = groups.filter(is_nearly_constant())
     if len(nearly):
         said.append(
