@@ -94,7 +94,8 @@ def about_rewards(
     """
     rollouts, scored = int(groups["n"].sum()), int(groups["scored"].sum())
     if not scored:
-        return [f"none of {count(rollouts, 'rollout')} has a reward: name its column with --reward"] * bool(rollouts)
+        none = "the only rollout has no reward" if rollouts == 1 else f"none of {rollouts} rollouts has a reward"
+        return [f"{none}: name its column with --reward"] * bool(rollouts)
     said = _missing(frame, groups, name, columns, missing, aggregate)
     lowest, highest = _least(groups["min"]), _greatest(groups["max"])
     if scored > 1 and lowest == highest:

@@ -96,6 +96,7 @@ def test_one_value_everywhere():
 
 def test_nothing_scored():
     assert rewards([[None] * 3, [None]]) == ["none of 4 rollouts has a reward: name its column with --reward"]
+    assert rewards([[None]]) == ["the only rollout has no reward: name its column with --reward"]
     assert rewards([]) == []
 
 
