@@ -86,7 +86,7 @@ def apply(step: Step, x: pl.Series, rows: Rows, *, pieces: bool = False) -> Appl
         RowError: a group of one, where the rule for those is `error`.
     """
     if step.kernel:
-        return Applied(x, kernels.KERNELS[step.kernel](x, step, rows))
+        return Applied(x, _lone_values(kernels.KERNELS[step.kernel](x, step, rows), x, rows))
     before = x
     low, high = x.min(), x.max()
     if isinstance(low, float) and isinstance(high, float) and high - low == float("inf"):
@@ -95,6 +95,8 @@ def apply(step: Step, x: pl.Series, rows: Rows, *, pieces: bool = False) -> Appl
     centre = _centre(step, x, rows)
     scale = _scale(step, x, rows, centre)
     values = _quotient(centre, scale)
+    if step.zero_up_to >= 0 and step.scaled:
+        values = _lone_values(values, before, replace(rows, singleton="zero"))
     if not pieces:
         return Applied(before, values)
     subtracted = (x - centre.rows()) / rows.shrink
@@ -124,6 +126,8 @@ def _centre(step: Step, x: pl.Series, rows: Rows) -> Centre:
     if name == "field":
         assert rows.baseline is not None
         return Centre(x - rows.baseline * rows.shrink)
+    if name.startswith("ema:"):
+        return Centre(x - kernels.moving_average(x, float(name.removeprefix("ema:"))))
     batch = name.startswith("batch-")
     part = rows.batches if batch else rows.groups
     weighted = name == "length-mean" or (batch and step.weighting == "tokens")
@@ -132,6 +136,8 @@ def _centre(step: Step, x: pl.Series, rows: Rows) -> Centre:
     if name.startswith("quantile:"):
         share = pl.col("c").quantile(float(name.removeprefix("quantile:")), interpolation="linear")
         values = values - part.spread(part.aggregate({"c": values}, share)["c"])
+    if name == "second-best":
+        values = kernels.lead_of_best(stats)
     count = pl.col("count")
     rise = pl.when(count > 1).then(count / (count - 1)).otherwise(1.0) if name.endswith("loo") else pl.lit(1.0)
     rises = stats.table.select(pl.when("dead").then(0.0).otherwise(rise).alias("rise")).to_series()
@@ -143,25 +149,38 @@ def _own(step: Step) -> bool:
     """Whether the std that is divided by is that of the very values that the centre is taken from."""
     if step.subtract.startswith("batch-"):
         return step.divide == "batch-std"
-    return step.divide in ("group-std", "loo-std") and step.subtract not in ("none", "field", "length-mean")
+    from_group = step.subtract in ("mean", "loo", "second-best") or step.subtract.startswith("quantile:")
+    return from_group and step.divide in ("group-std", "loo-std")
 
 
 def _lone(centre: Centre, x: pl.Series, rows: Rows) -> Centre:
     """Apply the rule for groups of one, whose centre is themselves."""
     assert centre.moments is not None
     lone = centre.moments["lone"]
-    if rows.singleton == "error":
-        row = int((rows.groups.spread(lone) & x.is_not_null()).arg_true()[0])
-        raise RowError(
-            "a group of one: there is nothing to compare its reward with",
-            row=row,
-            hint="--singleton zero gives such groups the advantage 0; --group-by names another key",
-        )
-    if rows.singleton == "reward":
+    _refuse_lone(rows.groups.spread(lone) & x.is_not_null(), rows)
+    if rows.singleton in ("reward", "over-eps"):
         kept = pl.select(pl.when(rows.groups.spread(lone)).then(x).otherwise(centre.values)).to_series()
         return replace(centre, values=kept)
     to = pl.lit(0.0) if rows.singleton == "zero" else pl.lit(None, pl.Float64)
     return replace(centre, rise=pl.select(pl.when(lone).then(to).otherwise(centre.rise)).to_series())
+
+
+def _lone_values(values: pl.Series, x: pl.Series, rows: Rows) -> pl.Series:
+    """Apply the rule for groups of one to the values of a kernel."""
+    count = rows.groups.aggregate({"x": x}, pl.col("x").count())["x"]
+    lone = rows.groups.spread(count == 1) & x.is_not_null()
+    _refuse_lone(lone, rows)
+    to = {"zero": pl.lit(0.0), "reward": pl.lit(x)}.get(rows.singleton, pl.lit(None, pl.Float64))
+    return pl.select(pl.when(lone).then(to).otherwise(values).alias(values.name)).to_series()
+
+
+def _refuse_lone(lone: pl.Series, rows: Rows) -> None:
+    if rows.singleton == "error" and lone.any():
+        raise RowError(
+            "a group of one: there is nothing to compare its reward with",
+            row=int(lone.arg_true()[0]),
+            hint="--singleton zero gives such groups the advantage 0; --group-by names another key",
+        )
 
 
 def _scale(step: Step, x: pl.Series, rows: Rows, centre: Centre) -> Scale:
@@ -173,7 +192,7 @@ def _scale(step: Step, x: pl.Series, rows: Rows, centre: Centre) -> Scale:
         return Scale(numbers * rows.shrink, part)
     part = rows.batches if divide.startswith("batch-") else rows.groups
     own = stats if _own(step) else None
-    source = centre.rows() if divide == "batch-std-centered" else x
+    source = centre.rows() if divide.endswith("-centered") else x
     if own is None:
         weights = rows.length if step.weighting == "tokens" and part is rows.batches else None
         other = rows.moments(source, part, by_spread=True, weights=weights)
@@ -186,14 +205,18 @@ def _scale(step: Step, x: pl.Series, rows: Rows, centre: Centre) -> Scale:
         std, unit = other.std(step.ddof), other["unit"]
         if own is not None and part is rows.groups and rows.singleton == "reward":
             std = pl.select(pl.when(other["lone"]).then(1.0).otherwise(std)).to_series()
-    numbers = _softened(step, std, unit, rows.shrink, relative=own is not None)
+    # An eps stands in for a std of zero, except among the others of one row: that row is the group's only signal.
+    dead = None if divide == "loo-std" else other["dead"]
+    numbers = _softened(step, std, unit, rows.shrink, dead=dead, relative=own is not None)
     if divide != "loo-std":
         numbers = _guarded(step, numbers, std * unit / rows.shrink, other["count"])
     return Scale(numbers, None if divide == "loo-std" else part, relative=own is not None)
 
 
-def _softened(step: Step, std: pl.Series, unit: pl.Series, shrink: float, *, relative: bool) -> pl.Series:
-    """The std with its eps; where the std is zero, what leaves x - centre undivided. In units where `relative`."""
+def _softened(
+    step: Step, std: pl.Series, unit: pl.Series, shrink: float, *, dead: pl.Series | None, relative: bool
+) -> pl.Series:
+    """The std with its eps; where there is neither, what leaves x - centre undivided. In units where `relative`."""
     s, u = pl.lit(std), pl.lit(unit)
     one = 1.0 / u if relative else pl.lit(1.0)
     if not relative:
@@ -204,19 +227,19 @@ def _softened(step: Step, std: pl.Series, unit: pl.Series, shrink: float, *, rel
     elif step.eps_mode == "add":
         softened = s + eps
     elif step.eps_mode == "add-var":
-        long, short = pl.max_horizontal(s, eps), pl.min_horizontal(s, eps)
+        long, short = pl.max_horizontal(s, eps), pl.min_horizontal(s, eps)  # no square leaves the range
         softened = long * (1 + (short / long).pow(2)).sqrt()
     else:
         softened = pl.max_horizontal(s, eps)
-    return pl.select(pl.when(s > 0).then(softened).otherwise(shrink * one).alias("scale")).to_series()
+    some = s > 0 if dead is None or step.eps == 0 else (s > 0) | pl.lit(dead)
+    return pl.select(pl.when(some).then(softened).otherwise(shrink * one).alias("scale")).to_series()
 
 
 def _guarded(step: Step, numbers: pl.Series, std: pl.Series, count: pl.Series) -> pl.Series:
     """Rules of frameworks for parts without a usable std: exactly 0 (by an infinite divisor), or no value."""
+    divisor = pl.lit(numbers)
     if step.zero_up_to >= 0:
-        numbers = pl.select(
-            pl.when((std <= step.zero_up_to) | (count == 1)).then(float("inf")).otherwise(numbers)
-        ).to_series()
+        divisor = pl.when(std <= step.zero_up_to).then(float("inf")).otherwise(divisor)
     if step.lone_batch == "null" and step.divide.startswith("batch-"):
-        numbers = pl.select(pl.when(count == 1).then(None).otherwise(numbers)).to_series()
-    return numbers
+        divisor = pl.when(count == 1).then(None).otherwise(divisor)
+    return pl.select(divisor.alias(numbers.name)).to_series()

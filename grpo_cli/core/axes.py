@@ -26,7 +26,10 @@ AXES = (
     "whiten-eps-mode",
     "missing",
     "singleton",
+    "threshold",
     "clip",
+    "length-penalty",
+    "clip-after",
     "k",
 )
 """In the order in which they act: an axis may speak about what an earlier one put there."""
@@ -145,7 +148,7 @@ def _baseline(estimator: Estimator, value: Any) -> Estimator:
 
 
 def _scale(estimator: Estimator, value: Any) -> Estimator:
-    return _first(estimator, divide=_choice("scale", value, chain.SCALES))
+    return _first(estimator, divide=_choice("scale", value, chain.SCALES + chain.FINER_SCALES))
 
 
 def _whiten(estimator: Estimator, value: Any) -> Estimator:
@@ -155,15 +158,15 @@ def _whiten(estimator: Estimator, value: Any) -> Estimator:
     return replace(estimator, whiten=replace(estimator.whiten or _WHITEN, weighting=how))
 
 
-def _clip(estimator: Estimator, value: Any) -> Estimator:
+def _bounds(axis: str, value: Any) -> tuple[float, float]:
     low, colon, high = str(value).partition(":")
     try:
         bounds = float(low), float(high)
     except ValueError:
         bounds = 1.0, 0.0
     if not (colon and -math.inf < bounds[0] <= bounds[1] < math.inf):
-        raise UsageError(f"clip is {value}, and should be LOW:HIGH", hint="as in clip=-1:1")
-    return replace(estimator, clip=bounds)
+        raise UsageError(f"{axis} is {value}, and should be LOW:HIGH", hint=f"as in {axis}=-1:1")
+    return bounds
 
 
 def _k(estimator: Estimator, value: Any) -> Estimator:
@@ -187,9 +190,12 @@ _APPLY = {
     "whiten-eps-mode": lambda e, v: _whitening(
         e, "whiten-eps-mode", eps_mode=_choice("whiten-eps-mode", v, chain.EPS_MODES)
     ),
-    "missing": lambda e, v: replace(e, missing=_choice("missing", v, chain.MISSING)),
-    "singleton": lambda e, v: replace(e, singleton=_choice("singleton", v, chain.SINGLETON)),
-    "clip": _clip,
+    "missing": lambda e, v: replace(e, missing=_choice("missing", v, chain.MISSING + chain.FINER_MISSING)),
+    "singleton": lambda e, v: replace(e, singleton=_choice("singleton", v, chain.SINGLETON + chain.FINER_SINGLETON)),
+    "threshold": lambda e, v: replace(e, threshold=_number("threshold", v)),
+    "clip": lambda e, v: replace(e, clip=_bounds("clip", v)),
+    "length-penalty": lambda e, v: replace(e, length_penalty=_number("length-penalty", v)),
+    "clip-after": lambda e, v: replace(e, clip_after=_bounds("clip-after", v)),
     "k": _k,
 }
 

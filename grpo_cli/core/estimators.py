@@ -126,7 +126,7 @@ _ROWS = (
     Estimator(
         "passk-max",
         "the best rollout of a group against its second best",
-        (Step(kernel="passk-max", divide="group-std", ddof=1, eps=1e-6),),
+        (Step(subtract="second-best", divide="group-std", ddof=1, eps=1e-6),),
         source="verl compute_grpo_passk_outcome_advantage",
     ),
     Estimator(

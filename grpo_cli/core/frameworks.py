@@ -1,28 +1,12 @@
-"""Whose conventions an estimator follows: a row for each framework, a dict of estimators in each. Loads no Polars."""
+"""`--like`: the frameworks by name, each a dict of estimators with its conventions. Loads no Polars."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from grpo_cli.core.conventions import Framework
+from grpo_cli.core.papers import PAPERS, SMALLER
+from grpo_cli.core.trainers import TRAINERS
 
-from grpo_cli.core.chain import Estimator, Step
+__all__ = ["FRAMEWORKS", "Framework"]
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-
-@dataclass(frozen=True, slots=True)
-class Framework:
-    """A framework: where its formulas were read, and its estimators."""
-
-    name: str
-    title: str
-    version: str
-    date: str
-    estimators: dict[str, Estimator]
-    default: str = "grpo"
-    note: str = ""
-
-
-FRAMEWORKS: dict[str, Framework] = {}
-"""The frameworks by name."""
+FRAMEWORKS: dict[str, Framework] = {row.name: row for row in (*TRAINERS, *SMALLER, *PAPERS)}
+"""The frameworks by name: trainers first, code of papers last."""

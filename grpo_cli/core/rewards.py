@@ -52,7 +52,7 @@ def total(frame: pl.DataFrame, weights: Sequence[float] | None = None) -> pl.Ser
 
 
 def without_negative_zero(values: pl.Series) -> pl.Series:
-    """The same values with 0.0 for -0.0. (Adding 0.0 would do it, if Polars did not leave that out.)"""
+    """The same values with 0.0 for -0.0, which Polars keeps when 0.0 is added to it."""
     zeros = values == 0
     if not zeros.any():
         return values

@@ -11,6 +11,7 @@ from grpo_cli import frame as cf
 from grpo_cli.core import rewards
 from grpo_cli.core.arithmetic import Rows, apply
 from grpo_cli.core.moments import Partition
+from grpo_cli.core.shaping import shaped
 from grpo_cli.errors import RowError, UsageError
 
 if TYPE_CHECKING:
@@ -121,15 +122,21 @@ class _Run:
         if estimator.per_part:
             values, lost = self._parts()
         else:
-            values, lost = self._steps(self._filled(total), self._lost(total), None, estimator.steps)
+            start = shaped(self._filled(total), estimator, self.rows)
+            values, lost = self._steps(start, self._lost(total), None, estimator.steps)
         if estimator.whiten:
             values, lost = self._steps(values, lost, None, (estimator.whiten,))
         if lost is not None:
             values = pl.select(pl.when(~lost).then(values)).to_series()
+        if estimator.clip_after is not None:
+            values = values.clip(*estimator.clip_after)
         if estimator.singleton == "exclude":
             values = self._where(values.is_null() & total.is_not_null(), 0.0, values)
         if estimator.missing == "zero-advantage":
             values = self._where(self._unscored(total), 0.0, values)
+        if estimator.missing == "lowest":
+            least = self.rows.groups.aggregate({"a": values}, pl.col("a").min())["a"]
+            values = self._where(self._unscored(total), self.rows.groups.spread(least), values)
         return rewards.without_negative_zero(values)
 
     def _total(self) -> pl.Series:
@@ -147,8 +154,6 @@ class _Run:
     def _filled(self, values: pl.Series) -> pl.Series:
         if self.estimator.missing in ("zero-reward", "zero-part"):
             values = self._where(self._unscored(values), 0.0, values)
-        if self.estimator.clip is not None:
-            values = values.clip(*self.estimator.clip)
         return values
 
     def _lost(self, values: pl.Series) -> pl.Series | None:
@@ -191,6 +196,7 @@ class _Run:
             gone = self._lost(values)
             if self.estimator.missing != "zero-part":
                 values = self._filled(values)
+            values = shaped(values, self.estimator, self.rows)
             values, gone = self._steps(values, gone, index, self.estimator.steps)
             summed[part] = values * weight
             if gone is not None:
