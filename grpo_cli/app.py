@@ -14,6 +14,7 @@ import typer
 import grpo_cli
 from grpo_cli.commands import compute, estimators, explain, groups
 from grpo_cli.errors import GrpoAdvError
+from grpo_cli.logs import replacement
 from grpo_cli.render.screen import Screen
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def run(arguments: Sequence[str]) -> int:
     """Run the program; return its exit code."""
     signal.signal(signal.SIGTERM, _terminated)
+    replacement.placed.clear()
     _no_color_wins()
     screen = Screen.of_process()
     try:
@@ -108,8 +110,7 @@ def _run(arguments: Sequence[str], screen: Screen) -> int:
         screen.error(*_usage(error))
         return WRONG_USE
     except (KeyboardInterrupt, typer.Abort):
-        screen.error("interrupted: nothing was changed")
-        return INTERRUPTED
+        return _interrupted(screen)
     except BrokenPipeError:
         raise
     except SystemExit as left:
@@ -130,12 +131,19 @@ def _run(arguments: Sequence[str], screen: Screen) -> int:
 
         remove_spooled()
     if outcome == INTERRUPTED:
-        screen.error("interrupted: nothing was changed")
+        return _interrupted(screen)
     return outcome if isinstance(outcome, int) else DONE
 
 
+def _interrupted(screen: Screen) -> int:
+    written = len(replacement.placed)
+    was = "nothing was changed" if not written else f"{written} file{'s were' if written > 1 else ' was'} written"
+    screen.error(f"interrupted: {was}")
+    return INTERRUPTED
+
+
 def _typed_rewards(arguments: Sequence[str]) -> list[str]:
-    """`-1,1` is a list of rewards and no option: a space before it says so to the parser, and means nothing to float."""
+    """`-1,1` is a list of rewards and no option: a space before it tells the parser, and means nothing to float."""
     return [f" {argument}" if _REWARDS.fullmatch(argument) else argument for argument in arguments]
 
 

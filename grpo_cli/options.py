@@ -304,7 +304,7 @@ class TableOptions:
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
     """`command` with each dataclass among its parameters spread into options, and `screen` taken from the context."""
     hints = get_type_hints(command, include_extras=True)
-    spread = {name: hint for name, hint in hints.items() if is_dataclass(hint) and name != "screen"}
+    spread: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint) and name != "screen"}
     parameters = [inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
     for name, parameter in inspect.signature(command).parameters.items():
         if name in spread:
@@ -321,7 +321,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def run(context: typer.Context, **given: Any) -> None:
-        packed = {
+        packed: dict[str, Any] = {
             name: options(**{field.name: given.pop(field.name) for field in fields(options)})
             for name, options in spread.items()
         }

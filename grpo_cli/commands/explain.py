@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
@@ -44,10 +45,8 @@ def explain(
 
 
 def typed_rewards(what: list[str]) -> list[float | None] | None:
-    """The rewards that were typed in: numbers with commas, `null` or nothing for a missing one; None: it names files."""
-    from pathlib import Path
-
-    if len(what) != 1 or "," not in what[0] or Path(what[0]).exists():
+    """The rewards typed in: numbers with commas, `null` or nothing for a missing one; None where files are named."""
+    if len(what) != 1 or "," not in what[0] or os.path.exists(what[0]):  # noqa: PTH110 - Path's raises for long names
         return None
     words = [word.strip() for word in what[0].split(",")]
     try:

@@ -54,14 +54,14 @@ def run_line(log: RolloutLog, groups: pl.DataFrame, estimator: Estimator | None 
     reading, parts = log.reading, log.parts
     files = parts[0].file.name if len(parts) == 1 else f"{len(parts)} files"
     keys = [*([str(reading.step)] if reading.step else []), *log.groups.fields]
-    sizes = groups["n"]
-    size = f"{sizes.min()}" if sizes.min() == sizes.max() else f"{sizes.min()} to {sizes.max()}"
+    rollouts = notes.count(int(groups["n"].sum()), "rollout")
+    smallest, largest = groups.select(pl.min("n"), pl.max("n").alias("most")).row(0)
+    size = f"{smallest}" if smallest == largest else f"{smallest} to {largest}"
     split = f" in blocks of {log.group_size}" if log.group_size else ""
     rewards = " + ".join(f"{weight:g}*{field}" if weight != 1 else str(field) for field, weight in reading.rewards)
     said = [
         f"{files} ({reading.layout.name})",
-        f"{notes.count(int(sizes.sum()), 'rollout')} in {notes.count(groups.height, 'group')} of {size}"
-        f" by {', '.join(keys) or 'nothing'}{split}",
+        f"{rollouts} in {notes.count(groups.height, 'group')} of {size} by {', '.join(keys) or 'nothing'}{split}",
         f"reward = {rewards}",
     ]
     if estimator is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from grpo_cli.errors import UsageError
 from grpo_cli.logs.rollouts import NewFields
 from grpo_cli.logs.writing import field_name, refuse_taken
 
@@ -23,6 +24,7 @@ def new_fields(
     """The fields to write, and a note where the advantage does not have its usual name.
 
     Raises:
+        UsageError: two of the fields would have one name.
         OutputError: the log has such a field already, and there is no --force.
     """
     taken = log.names
@@ -31,6 +33,8 @@ def new_fields(
     columns = advantage.alias(name).to_frame()
     if options.with_group_stats:
         stats = _group_stats(log, groups, estimator)
+        if name in stats.columns:
+            raise UsageError(f"--column {name} is what --with-group-stats writes", hint="choose another name")
         refuse_taken(stats.columns, taken, force=options.force)
         columns = columns.hstack(stats)
     return NewFields(columns, _metadata(log, name, estimator), replace=options.force), note

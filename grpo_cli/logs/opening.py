@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import polars as pl
 
@@ -89,7 +89,9 @@ def _look(files: Sequence[LogFile]) -> tuple[list[str], list[dict[str, object]]]
     """The top-level fields of the first files, and the first records of the first that has any."""
     names: dict[str, None] = {}
     sample: list[dict[str, object]] = []
-    for file in files[:SAMPLE_FILES]:
+    for at, file in enumerate(files):
+        if at >= SAMPLE_FILES and sample:
+            break
         names.update(dict.fromkeys(format_of(file).names(file)))
         if not sample:
             sample = format_of(file).sample(file, SAMPLE_RECORDS)
@@ -110,6 +112,8 @@ def _read(
     names: list[str],
     sample: list[dict[str, object]],
 ) -> tuple[Reading, Read]:
+    if not sample:
+        _refuse_no_record(files, selection.on_bad_line)
     reading = choose(asked, names, sample, files[0].name)
     wants = _wants(reading, condition, roles, names)
     read = [(file, format_of(file).read(file, wants, selection.on_bad_line)) for file in files]
@@ -121,6 +125,13 @@ def _read(
         condition.check_names(every, {name: Field.parse(name, names).top for name in condition.fields})
     _refuse_late_fields(asked, reading, every, names, files[0].name)
     return reading, read
+
+
+def _refuse_no_record(files: Sequence[LogFile], on_bad_line: OnBadLine) -> NoReturn:
+    """Where there is no record at all, its fields are not what is missing: name the bad line, or the empty file."""
+    for file in files:
+        format_of(file).read(file, {}, on_bad_line)
+    raise InputError("there is no rollout in it", file=files[0].name)
 
 
 def _wants(

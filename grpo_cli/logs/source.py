@@ -95,7 +95,9 @@ def find(paths: Sequence[str]) -> Found:
     files: list[LogFile] = []
     seen: dict[tuple[int, int], str] = {}
     for text in paths:
-        for path, name, relative in _expand(text, notes):
+        if not text:  # an unset variable must not mean the folder that one happens to stand in
+            raise UsageError("an empty file name")
+        for path, name, relative in _named(text, notes):
             identity = _identity(path, name)
             if identity in seen:
                 notes.append(f"{name} is the same file as {seen[identity]}: it is read once")
@@ -133,6 +135,15 @@ def _dangling(name: str) -> InputError:
     return InputError("a symbolic link to nothing", file=name)
 
 
+def _named(text: str, notes: list[str]) -> list[tuple[Path, str, PurePath]]:
+    try:
+        return list(_expand(text, notes))
+    except PermissionError as error:
+        raise InputError("no permission to read it", file=error.filename or text) from error
+    except OSError as error:  # a name that is too long, a disk that fails
+        raise InputError(f"cannot be read: {error.strerror}", file=error.filename or text) from error
+
+
 def _expand(text: str, notes: list[str]) -> Iterator[tuple[Path, str, PurePath]]:
     if text == STDIN:
         yield _spool(sys.stdin.buffer), "standard input", PurePath("stdin")
@@ -164,7 +175,7 @@ def _in_folder(folder: Path, text: str, notes: list[str]) -> Iterator[tuple[Path
     found: list[Path] = []
     left_out: list[str] = []
     walked: set[tuple[int, int]] = set()
-    for place, folders, names in os.walk(folder, followlinks=True):
+    for place, folders, names in os.walk(folder, onerror=_raise, followlinks=True):
         identity = _identity(Path(place), place)
         if identity in walked:  # a link that leads back
             folders.clear()
@@ -191,6 +202,11 @@ def _in_folder(folder: Path, text: str, notes: list[str]) -> Iterator[tuple[Path
         )
     for path in sorted(found, key=lambda path: natural(str(path))):
         yield path, str(path), path.relative_to(folder)
+
+
+def _raise(error: OSError) -> None:
+    """A folder that cannot be read is no empty folder: half a log has other numbers than the whole."""
+    raise error
 
 
 def _written_beside(name: str, present: set[str]) -> bool:

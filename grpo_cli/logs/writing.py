@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
-from grpo_cli.errors import OutputError
-from grpo_cli.logs.output import Replacement, writing_failed
+from grpo_cli.errors import OutputError, UsageError
+from grpo_cli.logs.replacement import Replacement, writing_failed
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from grpo_cli.logs.output import Target
     from grpo_cli.logs.rollouts import NewFields, RolloutLog
@@ -32,7 +32,7 @@ def write_back(log: RolloutLog, targets: Sequence[Target], fields: NewFields) ->
                     stream = _stream(there[0][1], replacement, stack)
                     lines = _WholeLines(stream) if len(there) > 1 else stream
                     for part, _ in there:
-                        log.append(part, lines, fields)
+                        log.append(part, cast("BinaryIO", lines), fields)  # JSONL only writes to it
                         if isinstance(lines, _WholeLines):
                             lines.end()
                     stream.flush()
@@ -47,8 +47,11 @@ def field_name(wanted: str | None, taken: Collection[str], fallback: str, *, for
     """What to call the advantage, and a note where it is not the usual name.
 
     Raises:
-        OutputError: the log has a field of the wanted name, and there is no --force.
+        UsageError: the wanted name is empty.
+        OutputError: the log has a field of that name, and there is no --force.
     """
+    if wanted == "":
+        raise UsageError("--column is empty", hint="leave it out to call the field advantage")
     if wanted is not None:
         refuse_taken([wanted], taken, force=force)
         return wanted, None
@@ -85,6 +88,10 @@ class _WholeLines:
         self._last = data[-1:] or self._last
         return self._stream.write(data)
 
+    def writelines(self, pieces: Iterable[bytes]) -> None:
+        for piece in pieces:
+            self.write(piece)
+
     def end(self) -> None:
         if self._last != b"\n":
             self.write(b"\n")
@@ -101,9 +108,9 @@ def _stream(target: Target, replacement: Replacement, stack: ExitStack) -> Binar
             )
         sys.stdout.flush()
         # Not sys.stdout.buffer: unbuffered (python -u), that writes what fits into the pipe and drops the rest.
-        stream = stack.enter_context(open(sys.stdout.fileno(), "wb", closefd=False))  # noqa: PTH123 - no path
+        stream = stack.enter_context(open(sys.stdout.fileno(), "wb", closefd=False))  # noqa: SIM115 - closed by it
     if target.file.format == "jsonl":
         from grpo_cli.logs.jsonl import blocks
 
-        return stack.enter_context(blocks.packed(stream, target.compression))
+        return cast("BinaryIO", stack.enter_context(blocks.packed(stream, target.compression)))
     return stream

@@ -11,8 +11,8 @@ from pathlib import Path, PurePath
 import pytest
 
 from grpo_cli.errors import OutputError, UsageError
-from grpo_cli.logs import output
-from grpo_cli.logs.output import Replacement, plan, sweep
+from grpo_cli.logs.output import plan
+from grpo_cli.logs.replacement import Replacement, sweep
 from grpo_cli.logs.source import LogFile
 
 
@@ -187,7 +187,7 @@ def test_a_failure_at_any_sync_or_rename_leaves_old_or_new(tmp_path, monkeypatch
 
     monkeypatch.setattr(os, "fsync", failing(os.fsync))
     monkeypatch.setattr(Path, "replace", failing(Path.replace))
-    monkeypatch.setattr(output, "_take_over_mode", failing(output._take_over_mode))
+    monkeypatch.setattr(os, "fchmod", failing(os.fchmod))
     files = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
     seen = set()
     for fail_at in range(1, 20):
@@ -213,7 +213,7 @@ def test_a_failure_at_any_sync_or_rename_leaves_old_or_new(tmp_path, monkeypatch
 WRITER = """
 import sys, time
 from pathlib import Path
-from grpo_cli.logs.output import Replacement
+from grpo_cli.logs.replacement import Replacement
 with Replacement() as replacement:
     replacement.open(Path(sys.argv[1])).write(b"new")
     print("ready", flush=True)
