@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -54,11 +53,10 @@ def _group_stats(log: RolloutLog, groups: pl.DataFrame, estimator: Estimator) ->
     return table[log.frame["group"].cast(pl.Int64)]
 
 
-def _metadata(log: RolloutLog, name: str, estimator: Estimator) -> dict[str, str]:
-    made = {
+def _metadata(log: RolloutLog, name: str, estimator: Estimator) -> dict[str, Any]:
+    return {
         "version": version("grpo-adv"),
         "column": name,
         "estimator": estimator.as_dict(),
         "reading": log.reading.flags(),
     }
-    return {"grpo-adv": json.dumps(made)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import polars as pl
 
@@ -41,8 +41,8 @@ class NewFields:
     """What is written back: a column a field, a row for each row of the frame."""
 
     columns: pl.DataFrame
-    metadata: Mapping[str, str]
-    """Kept in the file where its format has a place for it."""
+    metadata: Mapping[str, Any]
+    """How they were made, as JSON has it: kept in the file where its format has a place for it."""
     replace: bool = False
     """Whether fields of the same names give way."""
 
@@ -100,7 +100,7 @@ class RolloutLog:
         """A row for every rollout of the files: null for those that were not selected."""
         if self.kept is None:
             return columns
-        place = self.kept.cum_sum().cast(pl.UInt32) - 1
+        place = (self.kept.cum_sum().cast(pl.Int64) - 1).clip(lower_bound=0)
         return columns.select(pl.all().gather(pl.lit(place))).with_columns(
             pl.when(pl.lit(self.kept)).then(pl.all()) if columns.height else pl.all()
         )
