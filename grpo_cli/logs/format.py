@@ -89,8 +89,10 @@ class Format(Protocol):
         metadata: Mapping[str, str],
         *,
         replace: bool,
-    ) -> None:
+    ) -> str | None:
         """Write the file to `target` with one more field a record for each column (a row a record).
+
+        Returns None; or why it could not be done the fast way, which the person should know.
 
         JSONL is written as plain text, however the file is packed: whoever opened `target` packs it.
 

@@ -1,7 +1,5 @@
 """Parquet: a record a row. Loads pyarrow only when a file is opened."""
 
-# ruff: noqa: PLC0415 - imports stand where they are needed, so that a run over JSONL alone does not pay for pyarrow
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -49,11 +47,21 @@ class Parquet:
 
     def append(
         self, file: LogFile, target: BinaryIO, columns: pl.DataFrame, metadata: Mapping[str, str], *, replace: bool
-    ) -> None:
-        """Write the file with one more column for each of `columns`."""
-        from grpo_cli.logs.parquet import rewrite
+    ) -> str | None:
+        """Write the file with one more column for each of `columns`.
 
-        rewrite.append(file, target, columns, metadata, replace=replace)
+        Returns:
+            None; or why the file had to be written anew, where its bytes could not be copied.
+        """
+        from grpo_cli.logs.parquet import append, rewrite
+
+        if replace and not set(columns.columns).isdisjoint(self.names(file)):
+            reason: str | None = "a column of it is replaced"
+        else:
+            reason = append.append(file, target, columns, metadata)
+        if reason is not None:
+            rewrite.append(file, target, columns, metadata, replace=replace)
+        return reason
 
     def keep(self, file: LogFile, target: BinaryIO, mask: pl.Series) -> None:
         """Write the file with only the rows where `mask` is true."""

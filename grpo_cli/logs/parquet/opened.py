@@ -95,8 +95,15 @@ class Opened:
 @contextmanager
 def opened(file: LogFile, fields: Sequence[Field] = ()) -> Iterator[Opened]:
     """`file` opened to read `fields`, its column chunks streamed. Faults inside the block are the file's."""
-    with faults(file), file.path.open("rb") as source:
-        check_ends(file, source.fileno())
+    with faults(file):
+        with file.path.open("rb") as source:
+            check_ends(file, source.fileno())
+        yield from _opened(file, fields)
+
+
+def _opened(file: LogFile, fields: Sequence[Field]) -> Iterator[Opened]:
+    # pyarrow's own file: its threads read a Python file only one at a time, and may still hold it when Python ends
+    with pa.OSFile(os.fsencode(file.path)) as source:
         metadata = pq.read_metadata(source)
         schema = metadata.schema.to_arrow_schema()
         here = [in_this_file(field, schema.names) for field in fields]

@@ -9,6 +9,7 @@ Memory is that of one row group.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
@@ -30,6 +31,7 @@ PLAIN_CODEC: Final = "zstd"
 """The codec of a column in a file that has none yet."""
 
 _ENCODINGS: Final = ("DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY", "BYTE_STREAM_SPLIT")
+_WRITTEN_CODECS: Final = {"none", "snappy", "gzip", "zstd", "brotli", "lz4"}
 _DICTIONARIES: Final = {"RLE_DICTIONARY", "PLAIN_DICTIONARY"}
 
 
@@ -150,7 +152,7 @@ def _settings(source: Opened, schema: pa.Schema, replaced: list[str] | None = No
     group = metadata.row_group(0)
     chunks = [group.column(index) for index in range(group.num_columns)]
     old = dict(_by_field(source.parquet.schema_arrow, [_leaf(chunk) for chunk in chunks]))
-    new = _Leaf(old[0][0].codec) if chunks else _Leaf(PLAIN_CODEC)
+    new = _Leaf(codec_of(metadata))
     leaves: dict[str, _Leaf] = {}
     for at, paths in _by_field(schema, leaf_paths(schema)):
         same = at in old and schema.field(at).name not in (replaced or ())
@@ -166,11 +168,25 @@ def _settings(source: Opened, schema: pa.Schema, replaced: list[str] | None = No
     }
 
 
+def codec_of(metadata: pq.FileMetaData) -> str:
+    """The codec of a new column: the commonest one of the file, as pyarrow's writer calls it."""
+    if metadata.num_row_groups == 0:
+        return PLAIN_CODEC
+    group = metadata.row_group(0)
+    codecs = Counter(_codec(group.column(index)) for index in range(group.num_columns))
+    return next((codec for codec, _ in codecs.most_common() if codec in _WRITTEN_CODECS), PLAIN_CODEC)
+
+
+def _codec(chunk: Any) -> str:
+    name: str = chunk.compression
+    return "none" if name == "UNCOMPRESSED" else name.lower()
+
+
 def _leaf(chunk: Any) -> _Leaf:
     encodings = set(chunk.encodings)
     dictionary = chunk.has_dictionary_page or bool(encodings & _DICTIONARIES)
     return _Leaf(
-        codec="none" if chunk.compression == "UNCOMPRESSED" else chunk.compression.lower(),
+        codec=_codec(chunk),
         dictionary=dictionary,
         statistics=chunk.is_stats_set,
         encoding=None if dictionary else next((name for name in _ENCODINGS if name in encodings), None),
