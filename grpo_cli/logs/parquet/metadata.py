@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import functools
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -71,7 +72,8 @@ def told(metadata: Mapping[bytes, bytes], columns: pl.DataFrame, own: Mapping[st
     An entry that is not what its writer would write is left as it is.
     """
     told = dict(metadata)
-    for key, tell in ((ARROW, _tell_arrow), (PANDAS, _tell_pandas), (HUGGINGFACE, _tell_huggingface)):
+    tell_arrow = functools.partial(_tell_arrow, own=own)
+    for key, tell in ((ARROW, tell_arrow), (PANDAS, _tell_pandas), (HUGGINGFACE, _tell_huggingface)):
         if key in told:
             try:
                 told[key] = tell(told[key], columns)
@@ -92,11 +94,13 @@ def _free_key(metadata: Mapping[bytes, bytes]) -> bytes:
     return key
 
 
-def _tell_arrow(value: bytes, columns: pl.DataFrame) -> bytes:
+def _tell_arrow(value: bytes, columns: pl.DataFrame, own: Mapping[str, str]) -> bytes:
+    """The Arrow schema holds all of the metadata a second time, and that is where pyarrow's readers look for it."""
     schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(value)))
     for field in arrow_schema(columns):
         at = schema.get_field_index(field.name)
         schema = schema.append(field) if at < 0 else schema.set(at, field)
+    schema = schema.with_metadata(told(schema.metadata or {}, columns, own))
     return base64.b64encode(schema.serialize().to_pybytes())
 
 
