@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -118,50 +119,50 @@ def divided(value, var, eps, mode):
     return float(value) / scale
 
 
-def second(values):
-    return sorted(values)[-2]
-
-
 def quantile(values, share):
     values, place = sorted(values), Fraction(share) * (len(values) - 1)
     low = int(place)
     return values[low] + (place - low) * (values[min(low + 1, len(values) - 1)] - values[low])
 
 
+BASELINES = {
+    "none": lambda _, __, ___, ____: Fraction(0),
+    "group_mean": lambda values, _, __, ___: sum(values) / len(values),
+    "group_loo_mean": lambda values, own, _, __: (sum(values) - own) / (len(values) - 1),
+    "batch_mean": lambda _, __, rewards, ___: sum(rewards) / len(rewards),
+    "group_quantile": lambda values, _, __, share: quantile(values, share),
+    "second_max_for_argmax_only": lambda values, own, _, __: sorted(values)[-2] if own == max(values) else own,
+}
+
+
 def exact(name, setup):
     """The formula of the setup's parameters in exact fractions; floats only from a square root on."""
-    rows, p = INPUTS[name], setup["params"]
+    return _exact(name, json.dumps(setup["params"], sort_keys=True))
+
+
+@cache
+def _exact(name, params):
+    rows, p = INPUTS[name], json.loads(params)
     rewards = [Fraction(r) for r in rows["reward"]]
     lengths = [Fraction(n) for n in rows.get("length", [1] * len(rewards))]
-    everywhere = range(len(rewards))
-    ones = [Fraction(1)] * len(rewards)
+    groups = grouped(rows["key"], rewards)
+    ddof, ones = p.get("ddof") or 0, [Fraction(1)] * len(rewards)
+    stds = {key: moments(values, ones[: len(values)], ddof) for key, values in groups.items()}
+    centring = any(word in p.get("scale_of", "") for word in ("centered", "minus"))
+    basis = [r - stds[k][0] for r, k in zip(rewards, rows["key"], strict=True)] if centring else rewards
+    batch_var = moments(basis, ones, ddof)[1]
     result = []
-    for i in everywhere:
-        group = [j for j in everywhere if rows["key"][j] == rows["key"][i]]
-        values, others = [rewards[j] for j in group], [rewards[j] for j in group if j != i]
-        mean, var = moments(values, ones[: len(group)], p.get("ddof") or 0)
-        centred = (
-            rewards[i]
-            - {
-                "group_mean": lambda: mean,
-                "group_loo_mean": lambda: sum(others) / len(others),
-                "batch_mean": lambda: sum(rewards) / len(rewards),
-                "none": lambda: Fraction(0),
-                "group_quantile": lambda: quantile(values, p["quantile"]),
-                "second_max_for_argmax_only": lambda: second(values) if rewards[i] == max(values) else rewards[i],
-            }[p["baseline"]]()
-        )
-        mode = p["eps_mode"]
+    for own, key in zip(rewards, rows["key"], strict=True):
+        values, mode = groups[key], p["eps_mode"]
+        centred = own - BASELINES[p["baseline"]](values, own, rewards, p.get("quantile"))
+        var = batch_var if p["scale"] == "batch_std" else stds[key][1]
         if p.get("std_about") == "loo_mean":
-            var *= Fraction(len(group), len(group) - 1) ** 2
+            var *= Fraction(len(values), len(values) - 1) ** 2
         if p["scale"] == "group_loo_std":
-            var = moments(others, ones[: len(others)], p["ddof"])[1]
-            mode = "guard_zero" if var == 0 else mode
-        elif p["scale"] == "batch_std":
-            means = {key: sum(v) / len(v) for key, v in grouped(rows["key"], rewards).items()}
-            centring = "centered" in p.get("scale_of", "") or "minus" in p.get("scale_of", "")
-            basis = [r - means[k] for r, k in zip(rewards, rows["key"], strict=True)] if centring else rewards
-            var = moments(basis, ones, p["ddof"])[1]
+            others = list(values)
+            others.remove(own)
+            var = moments(others, ones[: len(others)], ddof)[1]
+            mode = mode if var else "guard_zero"
         result.append(centred if p["scale"] == "none" else divided(centred, var, p["eps"], mode))
     return whitened(result, p.get("post"), lengths)
 
@@ -199,14 +200,7 @@ def checkable(number, name):
         return False
     params = setup["params"]
     plain = "group_key" not in params and "rewards" not in rows and "step" not in rows and None not in rows["reward"]
-    known = params["baseline"] in (
-        "group_mean",
-        "group_loo_mean",
-        "batch_mean",
-        "none",
-        "group_quantile",
-        "second_max_for_argmax_only",
-    )
+    known = params["baseline"] in BASELINES
     scales = params["scale"] in ("none", "group_std", "group_loo_std", "batch_std")
     shaped = ":clip" in setup["spec"] or "gpg" in setup["spec"] or "agentic" in setup["spec"]
     sizes = [rows["key"].count(key) for key in rows["key"]]
