@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import io
 import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 from grpo_cli.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from grpo_cli.logs.source import Compression, LogFile
 
@@ -23,6 +24,7 @@ BLOCK = 8 << 20
 """Bytes of a block: large enough that a block's fixed costs vanish, small enough to hold several at once."""
 
 GZIP_LEVEL = 6
+_ZSTD_BUFFER = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +39,11 @@ class Block:
 
     def lines(self) -> list[bytes]:
         r"""Its lines, each with its `\n` where it has one."""
-        lines = self.data.split(b"\n")
-        last = lines.pop()
-        lines = [line + b"\n" for line in lines]
-        return [*lines, last] if last else lines
+        return io.BytesIO(self.data).readlines()
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Its lines, one at a time."""
+        return iter(io.BytesIO(self.data))
 
 
 class Sink(Protocol):
@@ -61,34 +64,36 @@ def blocks(file: LogFile, size: int = BLOCK) -> Iterator[Block]:
 
 def _blocks(file: LogFile, size: int) -> Iterator[Block]:
     offset, line = 0, 1
-    parts: list[bytes] = []
-    with contextlib.closing(_pieces(file, size)) as pieces:
-        for piece in pieces:
-            end = piece.rfind(b"\n") + 1
-            if not end:
-                parts.append(piece)
-                continue
-            data = b"".join((*parts, piece[:end]))
-            parts = [piece[end:]] if end < len(piece) else []
+    with _faults(file), contextlib.ExitStack() as stack:
+        stream = _opened(file, stack)
+        while data := stream.read(size):
+            if not data.endswith(b"\n"):
+                data += stream.readline()
             yield Block(data, offset, line)
             offset += len(data)
             line += data.count(b"\n")
-    if parts:
-        yield Block(b"".join(parts), offset, line)
 
 
-def _pieces(file: LogFile, size: int) -> Generator[bytes]:
-    """The uncompressed bytes of `file` as they come, `size` at a time."""
+def _opened(file: LogFile, stack: contextlib.ExitStack) -> BinaryIO:
+    """The uncompressed bytes of `file`."""
+    raw = stack.enter_context(file.path.open("rb"))
+    match file.compression:
+        case None:
+            return raw
+        case "gzip":
+            return cast("BinaryIO", stack.enter_context(gzip.GzipFile(fileobj=raw)))
+        case "zstd":
+            import pyarrow as pa
+
+            stream = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")
+            return cast("BinaryIO", stack.enter_context(io.BufferedReader(stream, _ZSTD_BUFFER)))
+
+
+@contextlib.contextmanager
+def _faults(file: LogFile) -> Iterator[None]:
+    """Say what is wrong with a file in our words."""
     try:
-        with contextlib.ExitStack() as stack:
-            raw = stack.enter_context(file.path.open("rb"))
-            stream: BinaryIO = raw
-            if file.compression == "gzip":
-                stream = cast("BinaryIO", stack.enter_context(gzip.GzipFile(fileobj=raw)))
-            elif file.compression == "zstd":
-                stream = _zstd_reader(raw, stack)
-            while piece := stream.read(size):
-                yield piece
+        yield
     except EOFError:
         raise _cut(file) from None
     except (gzip.BadGzipFile, zlib.error) as error:
@@ -107,12 +112,6 @@ def _cut(file: LogFile) -> InputError:
         file=file.name,
         hint="the file is still being written, or was not copied whole",
     )
-
-
-def _zstd_reader(raw: BinaryIO, stack: contextlib.ExitStack) -> BinaryIO:
-    import pyarrow as pa
-
-    return cast("BinaryIO", stack.enter_context(pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")))
 
 
 def _ahead(blocks: Iterator[Block]) -> Iterator[Block]:
@@ -174,4 +173,4 @@ class _KeptOpen:
 def numbered(blocks: Iterable[Block]) -> Iterator[tuple[int, bytes]]:
     """Each line with its number, blank ones too."""
     for block in blocks:
-        yield from enumerate(block.lines(), block.line)
+        yield from enumerate(block, block.line)

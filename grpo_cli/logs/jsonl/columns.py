@@ -58,11 +58,15 @@ class Column:
         self.flush()
         self._done.append(values)
 
+    def taken(self) -> pl.Series:
+        """What was added one by one since the last flush, taken out again."""
+        rows, self._rows = self._rows, []
+        return pl.Series(rows, dtype=self._dtype)
+
     def flush(self) -> None:
         """Pack what was added one by one."""
         if self._rows:
-            self._done.append(pl.Series(self._rows, dtype=self._dtype))
-            self._rows = []
+            self._done.append(self.taken())
 
     def series(self) -> pl.Series:
         """The whole column."""

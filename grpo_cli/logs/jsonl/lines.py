@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 BOM: Final = b"\xef\xbb\xbf"
 SPACE: Final = b" \t\r\n"
-MAX_DEPTH: Final = 200
+MAX_DEPTH: Final = 500
 """Levels of objects and lists in a record. Far above any log, far below where Python's stack ends."""
 
 
@@ -111,6 +111,10 @@ class Names:
         self._hidden = re.compile(rb"(?i)\\u(?:" + codes.encode() + rb")" + slash) if codes else None
         self._escape = b"\\" if slash else b"\\u00"
         self._always = always
+
+    def __bool__(self) -> bool:
+        """Whether there is any name."""
+        return self._always or bool(self._quoted)
 
     def may_repeat(self, line: bytes) -> bool:
         """Whether one of the names may stand twice in one object of `line`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +10,8 @@ import polars as pl
 from grpo_cli.errors import InputError
 from grpo_cli.logs.format import Kind, OnBadLine, Records, Want
 from grpo_cli.logs.jsonl import blocks as stream
-from grpo_cli.logs.jsonl import splice
 from grpo_cli.logs.jsonl.columns import Column, Misspelling, NumberColumn
+from grpo_cli.logs.jsonl.known import RecordTest, changed, remember, signature
 from grpo_cli.logs.jsonl.lines import Bad, BadLines, Names, record, repeated
 
 if TYPE_CHECKING:
@@ -22,8 +21,10 @@ if TYPE_CHECKING:
     from grpo_cli.logs.jsonl.blocks import Block
     from grpo_cli.logs.source import LogFile
 
+NAMED = 5000
+"""Of how many records at the head of a file all names are noted."""
 HEAD = 64
-"""Of how many records at the head of a later block the names are noted. In the first block: of all."""
+"""Of how many at the head of each later block."""
 
 
 class Reader:
@@ -46,7 +47,6 @@ class Reader:
         self.misspellings = [
             Misspelling(want.field, tops) for want in wants.values() if want.kind is Kind.NUMBER and want.field.is_plain
         ]
-        self._first_block = True
 
     @property
     def failed(self) -> bool:
@@ -60,7 +60,7 @@ class Reader:
             InputError: a wanted value is at fault. (Bad lines are for `result`, so that it can count them.)
         """
         heads = self._heads()
-        for number, line in enumerate(block.lines(), block.line):
+        for number, line in enumerate(block, block.line):
             found = self.take_line(number, line)
             if found is not None and heads:
                 heads -= 1
@@ -90,7 +90,7 @@ class Reader:
     def note_head(self, block: Block) -> None:
         """Note the names of the records at the head of a block that another reader takes."""
         heads = self._heads()
-        for line in block.lines():
+        for line in block:
             if not heads:
                 return
             found = record(line)
@@ -99,8 +99,7 @@ class Reader:
                 self._note_names(found)
 
     def _heads(self) -> int:
-        first, self._first_block = self._first_block, False
-        return sys.maxsize if first else HEAD
+        return max(HEAD, NAMED - self.records)
 
     def _note_names(self, found: dict[str, Any]) -> None:
         if not found.keys() <= self._names.keys():
@@ -141,10 +140,13 @@ class Reader:
 
 def read(file: LogFile, wants: Mapping[str, Want], on_bad_line: OnBadLine, size: int = stream.BLOCK) -> Records:
     """The wanted fields of every record of `file`."""
+    before = signature(file)
     reader = Reader(file, wants, on_bad_line)
     for block in stream.blocks(file, size):
         reader.take(block)
-    return reader.result()
+    found = reader.result()
+    remember(file, before, found.bad)
+    return found
 
 
 def records(file: LogFile) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -163,9 +165,9 @@ def sample(file: LogFile, limit: int, only: Sequence[str] | None = None) -> list
 
 def locate(file: LogFile, index: int) -> int:
     """The number of the line of record number `index`."""
-    for number, _ in islice(records(file), index, None):
+    for number, _ in islice(_record_lines(file), index, None):
         return number
-    raise splice.changed(file)
+    raise changed(file)
 
 
 def values(file: LogFile, wanted: Sequence[int], fields: Sequence[Field]) -> list[list[Any]]:
@@ -173,10 +175,19 @@ def values(file: LogFile, wanted: Sequence[int], fields: Sequence[Field]) -> lis
     found: list[list[Any]] = []
     left = iter(wanted)
     next_wanted = next(left, None)
-    for index, (_, one) in enumerate(records(file)):
+    for index, (_, line) in enumerate(_record_lines(file)):
         while index == next_wanted:
+            one = record(line)
             found.append([field.of(one) for field in fields])
             next_wanted = next(left, None)
         if next_wanted is None:
-            return found
-    raise splice.changed(file)
+            break
+    if next_wanted is not None:
+        raise changed(file)
+    return found
+
+
+def _record_lines(file: LogFile) -> Iterator[tuple[int, bytes]]:
+    """The lines that hold records, with their numbers."""
+    holds_record = RecordTest(file)
+    return ((number, line) for number, line in stream.numbered(stream.blocks(file)) if holds_record(number, line))

@@ -13,7 +13,8 @@ import polars as pl
 
 from grpo_cli.errors import InputError
 from grpo_cli.logs.jsonl import blocks as stream
-from grpo_cli.logs.jsonl.lines import SPACE, Names, members, record
+from grpo_cli.logs.jsonl.known import RecordTest, changed
+from grpo_cli.logs.jsonl.lines import SPACE, Names, members
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,8 +31,7 @@ def append(file: LogFile, target: BinaryIO, columns: pl.DataFrame, *, replace: b
             file does not hold as many records as `columns` has rows.
     """
     splicer = Splicer(file, columns, replace=replace)
-    for block in stream.blocks(file, size):
-        target.write(splicer.splice(block))
+    target.writelines(map(splicer.splice, stream.blocks(file, size)))
     splicer.finish()
 
 
@@ -44,13 +44,14 @@ class Splicer:
         self.columns = columns
         self.keys = [json.dumps(name, ensure_ascii=False).encode() + b": " for name in columns.columns]
         self.names = Names(columns.columns)
+        self.holds_record = RecordTest(file)
         self.at = 0
-        self._replace = replace
+        self.replace = replace
 
     def splice(self, block: Block) -> bytes:
         """`block` with the fields in it."""
         lines = block.lines()
-        where = [at for at, line in enumerate(lines) if isinstance(record(line), dict)]
+        where = [at for at, holds in enumerate(self.holds_record.all_of(block.line, lines)) if holds]
         for at, values in zip(where, self.take(len(where)), strict=True):
             lines[at] = self._spliced(lines[at], values, block.line + at)
         return b"".join(lines)
@@ -82,7 +83,7 @@ class Splicer:
     def _replaced(self, line: bytes, new: dict[str, tuple[bytes, bytes]], number: int) -> bytes:
         """`line` with the values of the fields that it has; these are taken out of `new`."""
         found = [member for member in members(line) if member.name in new]
-        if found and not self._replace:
+        if found and not self.replace:
             raise InputError(
                 f'there is a field "{found[0].name}" already',
                 file=self.file.name,
@@ -106,26 +107,20 @@ class Splicer:
 def keep(file: LogFile, target: BinaryIO, mask: pl.Series, size: int = stream.BLOCK) -> None:
     """Write `file` to `target` without the records where `mask` is false. Blank and bad lines stay."""
     at = 0
+    holds_record = RecordTest(file)
     for block in stream.blocks(file, size):
         lines = block.lines()
-        records = [isinstance(record(line), dict) for line in lines]
+        records = holds_record.all_of(block.line, lines)
         wanted = mask.slice(at, sum(records)).to_list()
         if len(wanted) < sum(records):
             raise changed(file)
         at += len(wanted)
         verdicts = iter(wanted)
         target.write(
-            b"".join(
-                line for line, is_record in zip(lines, records, strict=True) if not is_record or next(verdicts)
-            )
+            b"".join(line for line, is_record in zip(lines, records, strict=True) if not is_record or next(verdicts))
         )
     if at != mask.len():
         raise changed(file)
-
-
-def changed(file: LogFile) -> InputError:
-    """The error for a file that is not what it was when its values were read."""
-    return InputError("changed while it was read", file=file.name, hint="run it again when nothing writes to the file")
 
 
 def json_text(value: Any) -> bytes:

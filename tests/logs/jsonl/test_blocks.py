@@ -43,13 +43,13 @@ def test_lines_are_numbered_from_one_and_blank_ones_count(log):
 @pytest.mark.parametrize("size", [100, 5000, 1 << 20])
 def test_compressed_files_of_one_and_of_several_members(log, size):
     members = [LINES[:12345], LINES[12345:]]
-    for compression, packed in [
+    for compression, compressed in [
         ("gzip", gzip.compress(LINES)),
         ("gzip", b"".join(map(gzip.compress, members))),
         ("zstd", zstd_of(LINES)),
         ("zstd", b"".join(map(zstd_of, members))),
     ]:
-        assert b"".join(block.data for block in blocks(log(packed, compression), size)) == LINES
+        assert b"".join(block.data for block in blocks(log(compressed, compression), size)) == LINES
 
 
 def test_an_empty_file_has_no_blocks(log):

@@ -45,8 +45,8 @@ def test_a_blank_line_is_nothing(line):
         (b"true", "true or false where a JSON object is needed", False),
         (b"NaN", "a number where a JSON object is needed", False),
         (b'{"a": ' + b"9" * 5000 + b"}", "an integer with too many digits", False),
-        (b"[" * 100_000, "nested more than 200 levels deep", False),
-        (b'{"a":' * 300 + b"1" + b"}" * 300, "nested more than 200 levels deep", False),
+        (b"[" * 100_000, "nested more than 500 levels deep", False),
+        (b'{"a":' * 600 + b"1" + b"}" * 600, "nested more than 500 levels deep", False),
     ],
 )
 def test_a_bad_line_has_a_reason_and_none_of_its_text(line, reason, torn):
