@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from grpo_cli.errors import InputError
-from grpo_cli.logs.parquet.footer import MAGIC, CannotAppendError, Lifted, join, parse
+from grpo_cli.logs.parquet.footer import LENGTH, MAGIC, CannotAppendError, Lifted, join, parse
 from grpo_cli.logs.parquet.metadata import arrow_schema, told
 from grpo_cli.logs.parquet.opened import faults, opened
 from grpo_cli.logs.parquet.rewrite import check_names, check_rows, codec_of, table_of
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 _COPY: Final = 64 << 20
 """Bytes that the kernel copies in one call: an interruption waits for it to end."""
 _BUFFER: Final = 1 << 20
-_LENGTH: Final = 4
-"""Bytes after the footer that say how long it is."""
 
 _NO_KERNEL_COPY: Final = {errno.EXDEV, errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EBADF, errno.EPERM}
 
@@ -60,13 +58,13 @@ def append(file: LogFile, target: BinaryIO, columns: pl.DataFrame, metadata: Map
         length, footer = _end_of(file)
     small = _encoded(columns, sizes, codec_of(groups), page_index=_has_page_index(groups))
     try:
-        lifted = Lifted(small, parse(_footer_of(small)), length)
-        joined = join(parse(footer), lifted.footer, told(key_values, columns, metadata))
+        lifted = Lifted(small, length)
+        joined = join(parse(footer), lifted, told(key_values, columns, metadata))
         _check(joined, names, columns.height)
     except CannotAppendError as reason:
         return str(reason)
     copy(file, target, length)
-    target.writelines((lifted.body, joined, len(joined).to_bytes(_LENGTH, "little"), MAGIC))
+    target.writelines((lifted.body, joined, len(joined).to_bytes(LENGTH, "little"), MAGIC))
     return None
 
 
@@ -120,16 +118,11 @@ def _end_of(file: LogFile) -> tuple[int, bytes]:
     """Where the footer begins, and the footer."""
     with file.path.open("rb") as source:
         size = os.fstat(source.fileno()).st_size
-        source.seek(size - _LENGTH - len(MAGIC))
-        length = int.from_bytes(source.read(_LENGTH), "little")
-        start = size - length - _LENGTH - len(MAGIC)
+        source.seek(size - LENGTH - len(MAGIC))
+        length = int.from_bytes(source.read(LENGTH), "little")
+        start = size - length - LENGTH - len(MAGIC)
         source.seek(start)
         return start, source.read(length)
-
-
-def _footer_of(small: bytes) -> bytes:
-    end = len(small) - _LENGTH - len(MAGIC)
-    return small[end - int.from_bytes(small[end : end + _LENGTH], "little") : end]
 
 
 def _encoded(columns: pl.DataFrame, sizes: Sequence[int], codec: str, *, page_index: bool) -> bytes:
@@ -164,7 +157,7 @@ def _has_page_index(metadata: pq.FileMetaData) -> bool:
 
 def _check(footer: bytes, names: Sequence[str], rows: int) -> None:
     """Read the new footer as any reader would, before anything is written."""
-    end = MAGIC + footer + len(footer).to_bytes(_LENGTH, "little") + MAGIC
+    end = MAGIC + footer + len(footer).to_bytes(LENGTH, "little") + MAGIC
     try:
         metadata = pq.read_metadata(pa.BufferReader(end))
         fits = metadata.num_rows == rows and metadata.schema.to_arrow_schema().names == names

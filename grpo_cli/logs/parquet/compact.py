@@ -9,11 +9,13 @@ Source: https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-pr
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
 TRUE: Final = 1
 FALSE: Final = 2
@@ -39,10 +41,12 @@ class Value:
 
 
 Struct = dict[int, Value]
+Lists = Mapping[int, "Lists"]
+"""Fields that are lists of structs to be read too, and the same for their elements."""
 
 
-def read_struct(data: bytes, at: int = 0, lists: Collection[int] = ()) -> tuple[Struct, int]:
-    """The struct that begins at `at`, and where it ends. The fields `lists` are lists of structs to be read too.
+def read_struct(data: bytes, at: int = 0, lists: Lists = MappingProxyType({})) -> tuple[Struct, int]:
+    """The struct that begins at `at`, and where it ends; `lists` are read into, all else stays encoded.
 
     Raises:
         ValueError, IndexError: it is not one.
@@ -57,7 +61,7 @@ def read_struct(data: bytes, at: int = 0, lists: Collection[int] = ()) -> tuple[
             zigzag, at = read_varint(data, at)
             number = (zigzag >> 1) ^ -(zigzag & 1)
         if number in lists:
-            structs, at = _read_structs(data, at)
+            structs, at = _read_structs(data, at, lists[number])
             fields[number] = Value(LIST, structs=structs)
         else:
             end = _end(data, at, head & 15)
@@ -66,13 +70,13 @@ def read_struct(data: bytes, at: int = 0, lists: Collection[int] = ()) -> tuple[
     return fields, at + 1
 
 
-def _read_structs(data: bytes, at: int) -> tuple[list[Struct], int]:
+def _read_structs(data: bytes, at: int, lists: Lists) -> tuple[list[Struct], int]:
     kind, count, at = _list_head(data, at)
     if kind != STRUCT:
         raise ValueError
     structs = []
     for _ in range(count):
-        fields, at = read_struct(data, at)
+        fields, at = read_struct(data, at, lists)
         structs.append(fields)
     return structs, at
 

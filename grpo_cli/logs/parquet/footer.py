@@ -34,10 +34,12 @@ from grpo_cli.logs.parquet.compact import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 MAGIC: Final = b"PAR1"
 """What a Parquet file begins and ends with."""
+LENGTH: Final = 4
+"""Bytes after the footer that say how long it is."""
 
 SCHEMA: Final = 2
 ROW_GROUPS: Final = 4
@@ -59,13 +61,13 @@ class CannotAppendError(Exception):
 
 
 def parse(raw: bytes) -> Struct:
-    """A footer, its row groups as trees.
+    """A footer, its row groups as trees whose columns stay encoded.
 
     Raises:
         CannotAppendError: it is not one, or is of a kind to which nothing can be added.
     """
     try:
-        footer, _ = read_struct(raw, lists=(ROW_GROUPS,))
+        footer, _ = read_struct(raw, lists={ROW_GROUPS: {}})
         if ENCRYPTION in footer:
             raise CannotAppendError("its footer is signed")
         for group in row_groups(footer)[:1]:
@@ -82,34 +84,35 @@ def row_groups(footer: Struct) -> list[Struct]:
     return footer[ROW_GROUPS].structs or []
 
 
-def join(old: Struct, new: Struct, key_values: Mapping[bytes, bytes]) -> bytes:
+def join(old: Struct, new: Lifted, key_values: Mapping[bytes, bytes]) -> bytes:
     """The footer `old` with the columns of `new` after its own, and the entries `key_values` set.
 
-    The two have the same row groups; the chunks of `new` are where their offsets say (see `Lifted`).
+    The two have the same row groups.
     """
     root, *own = elements(old[SCHEMA])
-    _, *added = elements(new[SCHEMA])
-    children = read_struct(next(elements(new[SCHEMA])))[0][_CHILDREN]
+    new_root, *added = elements(new.footer[SCHEMA])
+    children = read_struct(new_root)[0][_CHILDREN]
     tree = read_struct(root)[0]
     tree[_CHILDREN] = with_integer(tree[_CHILDREN], integer(tree[_CHILDREN]) + integer(children))
     joined = dict(old)
     joined[SCHEMA] = list_of(STRUCT, [write_struct(tree), *own, *added])
-    groups = [_joined_group(*pair) for pair in zip(row_groups(old), row_groups(new), strict=True)]
+    groups = [_joined_group(*pair) for pair in zip(row_groups(old), new.groups, strict=True)]
     joined[ROW_GROUPS] = Value(LIST, structs=groups)
     joined[KEY_VALUES] = _key_values(old.get(KEY_VALUES, list_of(STRUCT, ())), key_values)
     if COLUMN_ORDERS in old:
-        joined[COLUMN_ORDERS] = extended(old[COLUMN_ORDERS], elements(new[COLUMN_ORDERS]))
+        joined[COLUMN_ORDERS] = extended(old[COLUMN_ORDERS], elements(new.footer[COLUMN_ORDERS]))
     return write_struct(dict(sorted(joined.items())))
 
 
-def _joined_group(old: Struct, new: Struct) -> Struct:
-    chunks = list(elements(new[_COLUMNS]))
-    sizes = [read_struct(read_struct(chunk)[0][_META_DATA].raw)[0] for chunk in chunks]
+def _joined_group(old: Struct, new: Sequence[Chunk]) -> Struct:
     joined = dict(old)
-    joined[_COLUMNS] = extended(old[_COLUMNS], chunks)
-    for total, size in ((_GROUP_SIZE, _CHUNK_SIZE), (_GROUP_COMPRESSED, _CHUNK_COMPRESSED)):
+    joined[_COLUMNS] = extended(old[_COLUMNS], [write_struct(chunk.fields) for chunk in new])
+    for total, more in (
+        (_GROUP_SIZE, sum(chunk.size for chunk in new)),
+        (_GROUP_COMPRESSED, sum(chunk.compressed for chunk in new)),
+    ):
         if total in old:
-            joined[total] = with_integer(old[total], integer(old[total]) + sum(integer(meta[size]) for meta in sizes))
+            joined[total] = with_integer(old[total], integer(old[total]) + more)
     return joined
 
 
@@ -128,72 +131,77 @@ def _key_values(old: Value, wanted: Mapping[bytes, bytes]) -> Value:
     return list_of(STRUCT, entries)
 
 
+class Chunk:
+    """A column chunk of a small file."""
+
+    def __init__(self, fields: Struct) -> None:
+        """Read what the chunk says of its pages."""
+        self.fields = fields
+        self.meta, _ = read_struct(fields[_META_DATA].raw)
+        self.size = integer(self.meta[_CHUNK_SIZE])
+        self.compressed = integer(self.meta[_CHUNK_COMPRESSED])
+
+    @property
+    def end(self) -> int:
+        """Where its pages end."""
+        starts = [integer(self.meta[number]) for number in _PAGE_OFFSETS if number in self.meta]
+        return min(start for start in starts if start) + self.compressed  # 0 stands for none
+
+    def move(self, shift: int) -> None:
+        """Set its offsets right for a file where its pages stand `shift` bytes further on."""
+        for number in _PAGE_OFFSETS:
+            if number in self.meta:
+                self.meta[number] = _shifted(self.meta[number], shift)
+        self.fields[_META_DATA] = Value(STRUCT, write_struct(self.meta))
+        self.fields[_FILE_OFFSET] = _shifted(self.fields[_FILE_OFFSET], shift)
+
+
 class Lifted:
     """The column chunks of a small file, to be put into another file at `offset`.
 
-    `footer` is the footer of the small file with its offsets made right, `body` what stands at `offset`.
+    `groups` are the chunks of each row group with their offsets made right, `body` what stands at `offset`: the
+    pages, and their indexes after them.
     """
 
-    def __init__(self, file: bytes, footer: Struct, offset: int) -> None:
-        """Move the pages and page indexes of `file` (all of it, `footer` at its end)."""
+    def __init__(self, file: bytes, offset: int) -> None:
+        """Move the pages and page indexes of `file`."""
         self._file = file
-        self._start = len(MAGIC)
-        self._shift = offset - self._start
-        chunks = [[read_struct(raw)[0] for raw in elements(group[_COLUMNS])] for group in row_groups(footer)]
-        pages_end = self._end_of_pages(chunks)
-        self._offset = offset
-        self._parts = [file[self._start : pages_end]]
-        self._size = pages_end - self._start
-        moved = [
-            {**group, _COLUMNS: list_of(STRUCT, [write_struct(self._moved(chunk)) for chunk in there])}
-            for group, there in zip(row_groups(footer), chunks, strict=True)
-        ]
-        self.footer: Struct = {**footer, ROW_GROUPS: Value(LIST, structs=moved)}
-
-    @property
-    def body(self) -> bytes:
-        """The pages, and their indexes after them."""
-        return b"".join(self._parts)
-
-    def _end_of_pages(self, chunks: list[list[Struct]]) -> int:
-        ends = [self._start]
-        for chunk in (chunk for group in chunks for chunk in group):
-            meta = read_struct(chunk[_META_DATA].raw)[0]
-            starts = [integer(meta[number]) for number in _PAGE_OFFSETS if number in meta]
-            ends.append(min(start for start in starts if start) + integer(meta[_CHUNK_COMPRESSED]))
-        return max(ends)
-
-    def _moved(self, chunk: Struct) -> Struct:
-        moved = dict(chunk)
-        meta = read_struct(chunk[_META_DATA].raw)[0]
-        for number in _PAGE_OFFSETS:
-            if number in meta:
-                meta[number] = self._shifted(meta[number])
-        moved[_META_DATA] = Value(STRUCT, write_struct(meta))
-        moved[_FILE_OFFSET] = self._shifted(chunk[_FILE_OFFSET])
-        self._move_index(moved, _COLUMN_INDEX, _COLUMN_INDEX_SIZE, lambda raw: raw)
-        self._move_index(moved, _OFFSET_INDEX, _OFFSET_INDEX_SIZE, self._shifted_pages)
-        return moved
+        self._shift = offset - len(MAGIC)
+        self.footer, _ = read_struct(footer_of(file), lists={ROW_GROUPS: {_COLUMNS: {}}})
+        self.groups = [[Chunk(fields) for fields in group[_COLUMNS].structs or ()] for group in row_groups(self.footer)]
+        chunks = [chunk for group in self.groups for chunk in group]
+        self._parts = [file[len(MAGIC) : max((chunk.end for chunk in chunks), default=len(MAGIC))]]
+        self._end = offset + len(self._parts[0])
+        for chunk in chunks:
+            chunk.move(self._shift)
+            self._move_index(chunk.fields, _COLUMN_INDEX, _COLUMN_INDEX_SIZE, lambda raw: raw)
+            self._move_index(chunk.fields, _OFFSET_INDEX, _OFFSET_INDEX_SIZE, self._moved_pages)
+        self.body = b"".join(self._parts)
 
     def _move_index(self, chunk: Struct, at: int, size: int, change: Callable[[bytes], bytes]) -> None:
         if at not in chunk:
             return
         start = integer(chunk[at])
         raw = change(self._file[start : start + integer(chunk[size])])
-        chunk[at] = with_integer(chunk[at], self._offset + self._size)
+        chunk[at] = with_integer(chunk[at], self._end)
         chunk[size] = with_integer(chunk[size], len(raw))
         self._parts.append(raw)
-        self._size += len(raw)
+        self._end += len(raw)
 
-    def _shifted_pages(self, raw: bytes) -> bytes:
-        index = read_struct(raw)[0]
-        pages = [read_struct(page)[0] for page in elements(index[_PAGES])]
-        for page in pages:
-            page[_PAGE_OFFSET] = self._shifted(page[_PAGE_OFFSET])
-        index[_PAGES] = list_of(STRUCT, map(write_struct, pages))
+    def _moved_pages(self, raw: bytes) -> bytes:
+        index, _ = read_struct(raw, lists={_PAGES: {}})
+        for page in index[_PAGES].structs or ():
+            page[_PAGE_OFFSET] = _shifted(page[_PAGE_OFFSET], self._shift)
         return write_struct(index)
 
-    def _shifted(self, value: Value) -> Value:
-        """An offset in the new file; 0 stands for none."""
-        at = integer(value)
-        return with_integer(value, at + self._shift) if at else value
+
+def footer_of(file: bytes) -> bytes:
+    """The footer of a whole file."""
+    end = len(file) - LENGTH - len(MAGIC)
+    return file[end - int.from_bytes(file[end : end + LENGTH], "little") : end]
+
+
+def _shifted(value: Value, shift: int) -> Value:
+    """An offset in the new file; 0 stands for none."""
+    at = integer(value)
+    return with_integer(value, at + shift) if at else value
