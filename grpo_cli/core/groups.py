@@ -215,6 +215,8 @@ def _moments(rows: pl.DataFrame, key: str, table: pl.DataFrame) -> pl.DataFrame:
             (pl.when(pl.col("scored") >= 2).then(sample_variance).sqrt() * back).alias("sample_std"),
         )
         .with_columns(pl.when(pl.col("std", "sample_std").is_finite()).then(pl.col("std", "sample_std")))
+        # Polars may call the variance of nothing at all 0.
+        .with_columns(std=pl.when(pl.col("mean").is_not_null()).then("std"))
     )
 
 
