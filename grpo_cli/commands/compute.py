@@ -29,13 +29,14 @@ def compute(
     """
     from grpo_cli.commands.opening import opened
     from grpo_cli.commands.reporting import report
-    from grpo_cli.commands.views import summarised
+    from grpo_cli.commands.views import groups_table, summarised
     from grpo_cli.commands.written import new_fields
     from grpo_cli.core.estimators import resolve
     from grpo_cli.core.steps import advantages
     from grpo_cli.logs.output import plan
     from grpo_cli.logs.source import find
     from grpo_cli.logs.writing import write_back
+    from grpo_cli.render.screen import check_sort
 
     formula = resolve(estimator.estimator, axes=estimator.axes)
     found = find(files)
@@ -43,6 +44,7 @@ def compute(
     with opened(found, log, screen, roles=formula.needs, baseline=formula.baseline_field or None) as rollouts:
         advantage = advantages(rollouts.frame, formula, weights=rollouts.reading.weights, tolerance=log.tolerance)
         groups = summarised(rollouts, log)
+        check_sort(groups_table(rollouts, groups.head(0)).columns, table.sort)
         fields, note = new_fields(rollouts, advantage, groups, formula, output)
         write_back(rollouts, targets, fields)
         report(screen, rollouts, groups, formula, targets, log, table, note)

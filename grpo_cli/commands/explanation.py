@@ -113,7 +113,7 @@ def _columns(
         suffix = f" {at}" if len(traces) > 1 else ""
         for label, column in (("- centre", "subtracted"), ("/ scale", "divided_by"), ("= x", "after")):
             values = [by_row.get(row, {}).get(column) for row in rows]
-            varies = len(set(values)) > 1
+            varies = len({value for value in values if value is not None}) > 1
             last = column == "after" and at == len(traces)
             if varies and not last:
                 columns[label + suffix] = pl.Series(values, dtype=pl.Float64)

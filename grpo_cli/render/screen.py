@@ -259,11 +259,20 @@ def _width(file: IO[str], environ: Mapping[str, str]) -> int:
         return 80
 
 
+def check_sort(columns: Iterable[str], sort: str | None) -> None:
+    """Refuse to sort by a column that there is not: for a command that writes before it shows.
+
+    Raises:
+        UsageError: there is no such column.
+    """
+    if sort is not None and sort not in columns:
+        raise UsageError(f"there is no column {sort} to sort by", hint=did_you_mean(sort, columns))
+
+
 def _sorted(table: Table, sort: str, *, descending: bool) -> pl.DataFrame:
     import polars as pl
 
-    if sort not in table.columns:
-        raise UsageError(f"there is no column {sort} to sort by", hint=did_you_mean(sort, table.columns))
+    check_sort(table.columns, sort)
     kind = table.columns[sort]
     by = pl.col(sort)
     if kind is Kind.STATUS:
