@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from grpo_cli.logs.jsonl import fast, reference, splice
+from grpo_cli.logs.jsonl import fast, fast_splice, reference, splice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,7 +52,7 @@ class Jsonl:
         replace: bool,
     ) -> None:
         """Write the file with one more field a record for each column. JSONL has no place for `metadata`."""
-        splice.append(file, target, columns, replace=replace)
+        fast_splice.append(file, target, columns, replace=replace)
 
     def keep(self, file: LogFile, target: BinaryIO, mask: pl.Series) -> None:
         """Write the file with only the records where `mask` is true."""

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 BLOCK = 8 << 20
 """Bytes of a block: large enough that a block's fixed costs vanish, small enough to hold several at once."""
 
+LEAST = 1 << 16
+"""Bytes of a block below which Python is as fast as Polars."""
+
 GZIP_LEVEL = 6
 _ZSTD_BUFFER = 1 << 20
 
@@ -36,6 +39,13 @@ class Block:
     """Where `data` begins in the uncompressed file."""
     line: int
     """The number of its first line, from 1."""
+    height: int
+    """How many lines it has."""
+
+    @classmethod
+    def of(cls, data: bytes, offset: int = 0, line: int = 1) -> Block:
+        """The block of these lines."""
+        return cls(data, offset, line, data.count(b"\n") + (not data.endswith(b"\n") if data else 0))
 
     def lines(self) -> list[bytes]:
         r"""Its lines, each with its `\n` where it has one."""
@@ -69,9 +79,10 @@ def _blocks(file: LogFile, size: int) -> Iterator[Block]:
         while data := stream.read(size):
             if not data.endswith(b"\n"):
                 data += stream.readline()
-            yield Block(data, offset, line)
+            block = Block.of(data, offset, line)
+            yield block
             offset += len(data)
-            line += data.count(b"\n")
+            line += block.height
 
 
 def _opened(file: LogFile, stack: contextlib.ExitStack) -> BinaryIO:

@@ -17,16 +17,15 @@ Polars 2.1 and guarded here:
 
 from __future__ import annotations
 
-import re
-from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from grpo_cli.logs.fields import Each, Name
 from grpo_cli.logs.format import Kind, OnBadLine, Records, Want
 from grpo_cli.logs.jsonl import blocks as stream
+from grpo_cli.logs.jsonl import guards
 from grpo_cli.logs.jsonl.columns import NumberColumn
 from grpo_cli.logs.jsonl.known import remember, signature
 from grpo_cli.logs.jsonl.lines import MAX_DEPTH, Names, record
@@ -38,12 +37,8 @@ if TYPE_CHECKING:
     from grpo_cli.logs.jsonl.blocks import Block
     from grpo_cli.logs.source import LogFile
 
-LEAST: Final = 1 << 16
-"""Bytes of a block below which the reference reader is as fast."""
-
 _MOST_DOUBTED = 0.5
 """Share of the lines of a block up to which they are read again one by one, and not the block as a whole."""
-_WORKERS = 2
 
 _SPACE = " \t\r"
 _LINE = "line"
@@ -51,7 +46,6 @@ _MATCHES = "matches"
 _LENGTH = "length"
 
 _ODD_KEY = r"^(?:[\[{]|-?[0-9]{16}|-0$|-?0\.000)|\x00"
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9_.:@ -]+")
 
 
 @dataclass(frozen=True)
@@ -79,7 +73,7 @@ class Plan:
         for column, want in wants:
             dtype = _dtype(want)
             path = want.field.names
-            if dtype is None or not all(map(_PLAIN_NAME.fullmatch, path)):
+            if dtype is None or not guards.all_plain(path):
                 return None
             if not _plant(tree, path, dtype, names):
                 return None
@@ -91,15 +85,7 @@ class Plan:
                 keys[column] = path[-1]
         if not names or len(set(names)) < len(names):
             return None
-        codes = "|".join(sorted({f"{ord(c):02x}" for name in names for c in name}))
-        spelt = "|".join(f'"{_pattern(name)}"' for name in names)
-        guards = (rf"{spelt}|\\u00", rf"{spelt}|\\u00(?i:{codes})")
-        return cls(_schema(tree), values, guards, len(names), keys)
-
-
-def _pattern(name: str) -> str:
-    """A name as a regular expression; Rust's know fewer escapes than `re.escape` makes."""
-    return name.replace(".", r"\.")
+        return cls(_schema(tree), values, (guards.quick(names), guards.exact(names)), len(names), keys)
 
 
 def _dtype(want: Want) -> pl.DataType | None:
@@ -193,7 +179,7 @@ def _is_missing(values: pl.Series) -> pl.Series:
 
 def _is_plain(line: pl.Series, key: pl.Series, name: str) -> pl.Series:
     """Where the key is a string without NUL, or an integer, in the line."""
-    value = rf'"{_pattern(name)}"[ \t]*:[ \t]*(?:"|-?[0-9]+[ \t]*[,}}])'
+    value = rf'"{guards.pattern(name)}"[ \t]*:[ \t]*(?:"|-?[0-9]+[ \t]*[,}}])'
     return line.str.contains(value) & ~key.str.contains("\0", literal=True)
 
 
@@ -263,7 +249,7 @@ def read(
     wants: Mapping[str, Want],
     on_bad_line: OnBadLine,
     size: int = stream.BLOCK,
-    least: int = LEAST,
+    least: int = stream.LEAST,
 ) -> Records:
     """The wanted fields of every record of `file`: what `reference.read` gives, sooner."""
     before = signature(file)
@@ -284,17 +270,4 @@ def _parsed(blocks: Iterator[Block], plan: Plan | None, least: int) -> Iterator[
     if plan is None:
         yield from ((block, None) for block in blocks)
         return
-    from concurrent.futures import Future, ThreadPoolExecutor
-
-    def work(block: Block) -> Parsed | None:
-        return parse(block, plan) if len(block.data) >= least else None
-
-    waiting: deque[tuple[Block, Future[Parsed | None]]] = deque()
-    with ThreadPoolExecutor(_WORKERS, thread_name_prefix="parse") as pool:
-        for block in blocks:
-            waiting.append((block, pool.submit(work, block)))
-            if len(waiting) > _WORKERS:
-                done, parsed = waiting.popleft()
-                yield done, parsed.result()
-        for done, parsed in waiting:
-            yield done, parsed.result()
+    yield from guards.in_order(lambda block: parse(block, plan) if len(block.data) >= least else None, blocks)

@@ -64,6 +64,10 @@ class RecordTest:
             return isinstance(record(line), dict)
         return number not in self.bad and bool(stripped(line))
 
+    def any_bad(self, first: int, count: int) -> bool:
+        """Whether one of `count` lines from number `first` is known to be bad, or nothing is known."""
+        return self.bad is None or not self.bad.isdisjoint(range(first, first + count))
+
     def all_of(self, first: int, lines: Iterable[bytes]) -> list[bool]:
         """The same for lines that follow one another from number `first`."""
         return [self(number, line) for number, line in enumerate(lines, first)]

@@ -37,7 +37,7 @@ def test_blocks_are_whole_lines_that_join_to_the_file(tmp_path_factory, data, si
 def test_lines_are_numbered_from_one_and_blank_ones_count(log):
     file = log(b"a\n\nb\r\nc")
     assert list(numbered(blocks(file))) == [(1, b"a\n"), (2, b"\n"), (3, b"b\r\n"), (4, b"c")]
-    assert Block(b"", 0, 1).lines() == []
+    assert Block.of(b"").lines() == []
 
 
 @pytest.mark.parametrize("size", [100, 5000, 1 << 20])

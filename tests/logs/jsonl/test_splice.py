@@ -150,7 +150,7 @@ def test_output_without_the_field_is_the_input(lines, bom, last_newline, size):
     blocks, at, number = [], 0, 1
     while at < len(data):
         end = data.find(b"\n", at + size) + 1 or len(data)
-        blocks.append(Block(data[at:end], at, number))
+        blocks.append(Block.of(data[at:end], at, number))
         number += data.count(b"\n", at, end)
         at = end
     values = iter(range(10**6))

@@ -1,0 +1,57 @@
+"""Regular expressions for Polars that find names in raw lines, and the escapes that may hide one; and a pool."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator
+    from concurrent.futures import Future
+
+WORKERS = 2
+"""Blocks that are worked on at once. Polars has threads of its own; two keep them busy between blocks."""
+
+_PLAIN = re.compile(r"[A-Za-z0-9_.:@ -]+")
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def all_plain(names: Iterable[str]) -> bool:
+    """Whether the names have one spelling in JSON, but for escapes with four digits."""
+    return all(map(_PLAIN.fullmatch, names))
+
+
+def pattern(name: str) -> str:
+    """A plain name as a regular expression. Rust's know fewer escapes than `re.escape` makes."""
+    return name.replace(".", r"\.")
+
+
+def quick(names: Collection[str]) -> str:
+    """Matches each of the names as JSON spells it, and every escape that may spell a part of one, and more."""
+    return "|".join([f'"{pattern(name)}"' for name in names] + [r"\\u00"])
+
+
+def exact(names: Collection[str]) -> str:
+    """The same without the escapes that spell no part of a name. It takes twice as long."""
+    codes = "|".join(sorted({f"{ord(c):02x}" for name in names for c in name}))
+    return quick(names) + f"(?i:{codes})"
+
+
+def in_order(
+    work: Callable[[Item], Result], items: Iterable[Item], workers: int = WORKERS
+) -> Iterator[tuple[Item, Result]]:
+    """Each item with what `work` makes of it; the next ones are worked on while one is in use."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    waiting: deque[tuple[Item, Future[Result]]] = deque()
+    with ThreadPoolExecutor(workers, thread_name_prefix="block") as pool:
+        for item in items:
+            waiting.append((item, pool.submit(work, item)))
+            if len(waiting) > workers:
+                done, result = waiting.popleft()
+                yield done, result.result()
+        for done, result in waiting:
+            yield done, result.result()
