@@ -55,8 +55,8 @@ def append(file: LogFile, target: BinaryIO, columns: pl.DataFrame, metadata: Map
         sizes = [groups.row_group(group).num_rows for group in range(groups.num_row_groups)]
         key_values = groups.metadata or {}
         names = [*source.parquet.schema_arrow.names, *columns.columns]
-        length, footer = _end_of(file)
-    small = _encoded(columns, sizes, codec_of(groups), page_index=_has_page_index(groups))
+        length, footer, chunks = source.end, source.footer, source.chunks
+    small = _encoded(columns, sizes, codec_of(chunks), page_index=any(chunk.page_index for chunk in chunks))
     try:
         lifted = Lifted(small, length)
         joined = join(parse(footer), lifted, told(key_values, columns, metadata))
@@ -114,17 +114,6 @@ def _copied_by_kernel(source: int, target: BinaryIO, length: int) -> int:
     return at
 
 
-def _end_of(file: LogFile) -> tuple[int, bytes]:
-    """Where the footer begins, and the footer."""
-    with file.path.open("rb") as source:
-        size = os.fstat(source.fileno()).st_size
-        source.seek(size - LENGTH - len(MAGIC))
-        length = int.from_bytes(source.read(LENGTH), "little")
-        start = size - length - LENGTH - len(MAGIC)
-        source.seek(start)
-        return start, source.read(length)
-
-
 def _encoded(columns: pl.DataFrame, sizes: Sequence[int], codec: str, *, page_index: bool) -> bytes:
     """A Parquet file of nothing but `columns`, in row groups of these sizes."""
     sink = pa.BufferOutputStream()
@@ -146,13 +135,6 @@ def _runs(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
             yield size, count
         else:
             yield from [(0, 1)] * count
-
-
-def _has_page_index(metadata: pq.FileMetaData) -> bool:
-    if metadata.num_row_groups == 0:
-        return False
-    group = metadata.row_group(0)
-    return any(group.column(index).has_offset_index for index in range(group.num_columns))
 
 
 def _check(footer: bytes, names: Sequence[str], rows: int) -> None:

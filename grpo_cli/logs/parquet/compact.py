@@ -70,6 +70,26 @@ def read_struct(data: bytes, at: int = 0, lists: Lists = MappingProxyType({})) -
     return fields, at + 1
 
 
+def first_of_list(data: bytes, number: int) -> Struct | None:
+    """The first element of the list of structs that is field `number` of a struct; None where it is empty.
+
+    What comes after it is not looked at.
+    """
+    before, at = 0, 0
+    while head := data[at]:
+        at += 1
+        if not head >> 4:
+            raise ValueError
+        before += head >> 4
+        if before == number:
+            kind, count, at = _list_head(data, at)
+            if kind != STRUCT:
+                raise ValueError
+            return read_struct(data, at)[0] if count else None
+        at = _end(data, at, head & 15)
+    return None
+
+
 def _read_structs(data: bytes, at: int, lists: Lists) -> tuple[list[Struct], int]:
     kind, count, at = _list_head(data, at)
     if kind != STRUCT:
@@ -97,6 +117,11 @@ def integer(value: Value) -> int:
     """An integer value of any width."""
     zigzag, _ = read_varint(value.raw, 0)
     return (zigzag >> 1) ^ -(zigzag & 1)
+
+
+def unsigned(raw: bytes) -> int:
+    """A number of variable length."""
+    return read_varint(raw, 0)[0]
 
 
 def with_integer(old: Value, new: int) -> Value:

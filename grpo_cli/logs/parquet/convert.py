@@ -92,6 +92,8 @@ class Numbers:
         if not is_list(array.type):
             return self.of(array)
         array = with_offsets(array)
+        if how == "len":
+            return self.of(pc.list_value_length(array))
         if not _holds_numbers(array.type.value_type):
             return self._refused(array, "a list that does not hold numbers", "its elements must be numbers or null")
         lists = _series(pc.cast(array, pa.large_list(pa.float64()), safe=False))

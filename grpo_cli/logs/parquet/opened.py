@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -13,6 +14,9 @@ import pyarrow.parquet as pq
 
 from grpo_cli.errors import GrpoAdvError, InputError
 from grpo_cli.logs.fields import EACH, Each, Element, Field, Name, Reduce
+from grpo_cli.logs.parquet.chunks import Chunk, first_chunks
+from grpo_cli.logs.parquet.footer import LENGTH, MAGIC
+from grpo_cli.logs.parquet.plain import is_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -21,10 +25,13 @@ if TYPE_CHECKING:
 
 BUFFER: Final = 1 << 20
 """Bytes of a column chunk that are held at once: a chunk may be far larger than memory should be."""
+DECODED: Final = 32 << 20
+"""Bytes of column chunks that are decoded at once, as far as their sizes tell."""
+ROWS: Final = 65_536
+"""Most rows that are decoded at once."""
 LONG: Final = 32
 """Bytes a value above which texts are read as a dictionary, so that a text that repeats is held once."""
 
-_MAGIC: Final = b"PAR1"
 _ENCRYPTED: Final = b"PARE"
 _SMALLEST: Final = 12
 """Two magics and a footer length: no Parquet file is smaller."""
@@ -76,11 +83,59 @@ class Opened:
     fields: Sequence[Field]
     paths: Sequence[str]
     """The leaf columns that hold the fields."""
+    chunks: Sequence[Chunk]
+    """How the columns are stored, going by the first row group."""
+    footer: bytes
+    end: int
+    """Where the footer begins."""
 
     @property
     def rows(self) -> int:
         """How many rows its end promises."""
         return int(self.parquet.metadata.num_rows)
+
+    def batches(self, limit: int = ROWS, groups: Sequence[int] | None = None) -> Iterator[Any]:
+        """The rows of the wanted columns, in order, at most `limit` at once (all row groups, or only `groups`)."""
+        if not self.paths:
+            return
+        limit = max(min(limit, self._rows_at_once()), 1)
+        for span in self._spans(limit, range(self.parquet.num_row_groups) if groups is None else groups):
+            yield from self._of_groups(span, limit)
+
+    def _of_groups(self, groups: list[int], limit: int) -> Iterator[Any]:
+        done = 0
+        while True:
+            row = 0
+            try:
+                for batch in self.parquet.iter_batches(limit, row_groups=groups, columns=self.paths):
+                    if row + len(batch) > done:
+                        yield batch.slice(max(done - row, 0))
+                        done = row + len(batch)
+                    row += len(batch)
+            except pa.ArrowNotImplementedError:  # over 2 GiB of text within lists or structs: fewer rows at once
+                if limit == 1:
+                    raise
+                limit = max(limit // 16, 1)
+            else:
+                return
+
+    def _spans(self, limit: int, groups: Sequence[int]) -> Iterator[list[int]]:
+        """Row groups that are read together: small ones cost more to begin than to read."""
+        span: list[int] = []
+        rows = 0
+        for group in groups:
+            span.append(group)
+            rows += self.parquet.metadata.row_group(group).num_rows
+            if rows >= limit:
+                yield span
+                span, rows = [], 0
+        if span:
+            yield span
+
+    def _rows_at_once(self) -> int:
+        """How many rows of the wanted columns make up `DECODED` bytes, going by the first row group."""
+        size = sum(chunk.bytes for chunk in self.chunks if chunk.path in set(self.paths))
+        return int(DECODED * self.parquet.metadata.row_group(0).num_rows // size) if size > 0 else ROWS
 
     def column(self, batch: Any, name: str) -> Any:
         """The top-level column called `name` of a batch of this file."""
@@ -93,29 +148,43 @@ class Opened:
 
 
 @contextmanager
-def opened(file: LogFile, fields: Sequence[Field] = ()) -> Iterator[Opened]:
-    """`file` opened to read `fields`, its column chunks streamed. Faults inside the block are the file's."""
+def opened(file: LogFile, fields: Sequence[Field] = (), *, shared_texts: bool = False) -> Iterator[Opened]:
+    """`file` opened to read `fields`, its column chunks streamed. Faults inside the block are the file's.
+
+    With `shared_texts`, long texts come as dictionaries: worth it where many rows with few texts are read.
+    """
     with faults(file):
         with file.path.open("rb") as source:
             check_ends(file, source.fileno())
-        yield from _opened(file, fields)
+            end, footer = _footer(source.fileno())
+        yield from _opened(file, fields, shared_texts, end, footer)
 
 
-def _opened(file: LogFile, fields: Sequence[Field]) -> Iterator[Opened]:
+def _footer(descriptor: int) -> tuple[int, bytes]:
+    """Where the footer begins, and the footer."""
+    size = os.fstat(descriptor).st_size - LENGTH - len(MAGIC)
+    length = int.from_bytes(os.pread(descriptor, LENGTH, size), "little")
+    if length > size - len(MAGIC):
+        raise ValueError("a footer longer than the file")
+    return size - length, os.pread(descriptor, length, size - length)
+
+
+def _opened(file: LogFile, fields: Sequence[Field], shared_texts: bool, end: int, footer: bytes) -> Iterator[Opened]:
     # pyarrow's own file: its threads read a Python file only one at a time, and may still hold it when Python ends
     with pa.OSFile(os.fsencode(file.path)) as source:
         metadata = pq.read_metadata(source)
         schema = metadata.schema.to_arrow_schema()
         here = [in_this_file(field, schema.names) for field in fields]
         paths = list(dict.fromkeys(path for field in here for path in _leaves(metadata.schema, schema, field.names)))
+        chunks = first_chunks(footer)
         with pq.ParquetFile(
             source,
             metadata=metadata,
-            read_dictionary=_long_texts(metadata, paths),
+            read_dictionary=_long_texts(chunks, schema, paths) if shared_texts else [],
             pre_buffer=False,
             buffer_size=BUFFER,
         ) as parquet:
-            yield Opened(file, parquet, list(dict.fromkeys(schema.names)), here, paths)
+            yield Opened(file, parquet, list(dict.fromkeys(schema.names)), here, paths, chunks, footer, end)
 
 
 def check_ends(file: LogFile, descriptor: int) -> None:
@@ -126,9 +195,9 @@ def check_ends(file: LogFile, descriptor: int) -> None:
         raise InputError("the file is empty", file=file.name)
     if _ENCRYPTED in (head, tail):
         raise InputError("the file is encrypted", file=file.name, hint="decrypt it first")
-    if head != _MAGIC:
+    if head != MAGIC:
         raise InputError("not a Parquet file", file=file.name, hint="it does not begin with PAR1")
-    if size < _SMALLEST or tail != _MAGIC:
+    if size < _SMALLEST or tail != MAGIC:
         raise InputError(
             "the file is cut short: its end, which says where the columns are, is not there",
             file=file.name,
@@ -154,18 +223,16 @@ def in_this_file(field: Field, names: Collection[str]) -> Field:
     return Field.named(text) if text in names else field
 
 
-def _long_texts(metadata: pq.FileMetaData, paths: Collection[str]) -> list[str]:
-    """Those of `paths` that hold long texts, going by the first row group."""
-    if metadata.num_row_groups == 0:
-        return []
-    group = metadata.row_group(0)
-    chunks = [group.column(index) for index in range(group.num_columns)] if paths else []
+def _long_texts(chunks: Sequence[Chunk], schema: pa.Schema, paths: Collection[str]) -> list[str]:
+    """Those of `paths` that are top-level columns of long texts, going by the first row group."""
+    texts = {field.name for field in schema if is_text(field.type)}.intersection(paths)
+    counts = Counter(chunk.path for chunk in chunks)
     return [
-        chunk.path_in_schema
+        chunk.path
         for chunk in chunks
-        if chunk.path_in_schema in paths
-        and chunk.physical_type == "BYTE_ARRAY"
-        and chunk.total_uncompressed_size > LONG * chunk.num_values
+        if chunk.path in texts
+        and counts[chunk.path] == 1  # a.b may also be the field b of a, and that cannot be read so
+        and chunk.bytes > LONG * chunk.values
     ]
 
 

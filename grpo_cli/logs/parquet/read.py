@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pyarrow as pa
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
     from grpo_cli.logs.source import LogFile
 
-ROWS: Final = 65_536
-"""Rows that are decoded at once."""
-
 
 def names(file: LogFile) -> list[str]:
     """The top-level columns, in the order of the file."""
@@ -39,7 +36,7 @@ def sample(file: LogFile, limit: int, only: Sequence[str] | None = None) -> list
         if not asked:
             return [{} for _ in range(min(limit, source.rows))]
         records: list[dict[str, Any]] = []
-        for batch in source.parquet.iter_batches(min(limit, ROWS), columns=source.paths):
+        for batch in source.batches(limit):
             records += _rows(source, batch.slice(0, limit - len(records)), asked)
             if len(records) >= limit:
                 break
@@ -53,11 +50,11 @@ def read(file: LogFile, wants: Mapping[str, Want]) -> Records:
         InputError: the file cannot be read, or a value is not what is wanted; it names the row, from 1.
     """
     conversions = {name: conversion(want) for name, want in wants.items()}
-    with opened(file, [want.field for want in wants.values()]) as source:
+    with opened(file, [want.field for want in wants.values()], shared_texts=True) as source:
         fields = dict(zip(wants, source.fields, strict=True))
         chunks: dict[str, list[pl.Series]] = {name: [] for name in wants}
         row = 0
-        for batch in source.parquet.iter_batches(ROWS, columns=source.paths) if source.paths else ():
+        for batch in source.batches():
             for name, field in fields.items():
                 if field.top in source.names:
                     chunks[name].append(_converted(source, batch, field, conversions[name], row))
@@ -125,7 +122,7 @@ def _picked(source: Opened, group: int, inside: Sequence[int]) -> list[dict[str,
         return [{} for _ in inside]
     rows: list[dict[str, Any]] = []
     first = done = 0
-    for batch in source.parquet.iter_batches(ROWS, row_groups=[group], columns=source.paths):
+    for batch in source.batches(groups=[group]):
         until = bisect_left(inside, first + len(batch))
         here = [at - first for at in inside[done:until]]
         if here:

@@ -10,18 +10,20 @@ Memory is that of one row group.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from grpo_cli.errors import InputError, OutputError
+from grpo_cli.logs.fields import Field
+from grpo_cli.logs.parquet.chunks import INT96, Chunk
 from grpo_cli.logs.parquet.metadata import arrow_schema, told
 from grpo_cli.logs.parquet.opened import Opened, opened
+from grpo_cli.logs.parquet.read import names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     import polars as pl
 
@@ -30,9 +32,7 @@ if TYPE_CHECKING:
 PLAIN_CODEC: Final = "zstd"
 """The codec of a column in a file that has none yet."""
 
-_ENCODINGS: Final = ("DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY", "BYTE_STREAM_SPLIT")
 _WRITTEN_CODECS: Final = {"none", "snappy", "gzip", "zstd", "brotli", "lz4"}
-_DICTIONARIES: Final = {"RLE_DICTIONARY", "PLAIN_DICTIONARY"}
 
 
 def append(
@@ -129,71 +129,51 @@ def check_names(source: Opened, columns: pl.DataFrame, *, replace: bool) -> None
 
 def _row_groups(file: LogFile) -> Iterator[pa.Table]:
     """The row groups of `file`. A fault of whoever takes them is not one of the file: it is not raised in here."""
-    with opened(file) as source:
+    with opened(file, [Field.named(name) for name in names(file)]) as source:
         for group in range(source.parquet.num_row_groups):
-            yield source.parquet.read_row_group(group)
-
-
-@dataclass(frozen=True)
-class _Leaf:
-    """How a column chunk is stored."""
-
-    codec: str
-    dictionary: bool = True
-    statistics: bool = True
-    encoding: str | None = None
+            try:
+                yield source.parquet.read_row_group(group)
+            except pa.ArrowNotImplementedError:  # over 2 GiB of text within lists or structs
+                yield pa.Table.from_batches(source.batches(groups=[group]), source.parquet.schema_arrow)
 
 
 def _settings(source: Opened, schema: pa.Schema, replaced: list[str] | None = None) -> dict[str, Any]:
     """The options of pyarrow's writer that store `schema` the way the file is stored, going by its first row group."""
-    metadata = source.parquet.metadata
-    if metadata.num_row_groups == 0:
-        return {"compression": PLAIN_CODEC}
-    group = metadata.row_group(0)
-    chunks = [group.column(index) for index in range(group.num_columns)]
-    old = dict(_by_field(source.parquet.schema_arrow, [_leaf(chunk) for chunk in chunks]))
-    new = _Leaf(codec_of(metadata))
-    leaves: dict[str, _Leaf] = {}
+    chunks = source.chunks
+    new = codec_of(chunks)
+    if not chunks:
+        return {"compression": new}
+    old = dict(_by_field(source.parquet.schema_arrow, chunks))
+    options: dict[str, Any] = {
+        "compression": {},
+        "use_dictionary": [],
+        "write_statistics": [],
+        "column_encoding": {},
+        "write_page_index": any(chunk.page_index for chunk in chunks),
+        "use_deprecated_int96_timestamps": any(chunk.physical_type == INT96 for chunk in chunks),
+        "sorting_columns": (None if replaced else source.parquet.metadata.row_group(0).sorting_columns) or None,
+    }
     for at, paths in _by_field(schema, leaf_paths(schema)):
         same = at in old and schema.field(at).name not in (replaced or ())
-        leaves |= dict(zip(paths, old[at] if same else [new] * len(paths), strict=True))
-    return {
-        "compression": {path: leaf.codec for path, leaf in leaves.items()},
-        "use_dictionary": [path for path, leaf in leaves.items() if leaf.dictionary],
-        "write_statistics": [path for path, leaf in leaves.items() if leaf.statistics],
-        "column_encoding": {path: leaf.encoding for path, leaf in leaves.items() if leaf.encoding} or None,
-        "write_page_index": any(chunk.has_offset_index for chunk in chunks),
-        "use_deprecated_int96_timestamps": any(chunk.physical_type == "INT96" for chunk in chunks),
-        "sorting_columns": (None if replaced else group.sorting_columns) or None,
-    }
+        for path, chunk in zip(paths, old[at] if same else [None] * len(paths), strict=True):
+            options["compression"][path] = chunk.codec if chunk else new
+            if chunk is None or chunk.dictionary:
+                options["use_dictionary"].append(path)
+            elif chunk.encoding:
+                options["column_encoding"][path] = chunk.encoding
+            if chunk is None or chunk.statistics:
+                options["write_statistics"].append(path)
+    options["column_encoding"] = options["column_encoding"] or None
+    return options
 
 
-def codec_of(metadata: pq.FileMetaData) -> str:
+def codec_of(chunks: Sequence[Chunk]) -> str:
     """The codec of a new column: the commonest one of the file, as pyarrow's writer calls it."""
-    if metadata.num_row_groups == 0:
-        return PLAIN_CODEC
-    group = metadata.row_group(0)
-    codecs = Counter(_codec(group.column(index)) for index in range(group.num_columns))
+    codecs = Counter(chunk.codec for chunk in chunks)
     return next((codec for codec, _ in codecs.most_common() if codec in _WRITTEN_CODECS), PLAIN_CODEC)
 
 
-def _codec(chunk: Any) -> str:
-    name: str = chunk.compression
-    return "none" if name == "UNCOMPRESSED" else name.lower()
-
-
-def _leaf(chunk: Any) -> _Leaf:
-    encodings = set(chunk.encodings)
-    dictionary = chunk.has_dictionary_page or bool(encodings & _DICTIONARIES)
-    return _Leaf(
-        codec=_codec(chunk),
-        dictionary=dictionary,
-        statistics=chunk.is_stats_set,
-        encoding=None if dictionary else next((name for name in _ENCODINGS if name in encodings), None),
-    )
-
-
-def _by_field(schema: pa.Schema, leaves: list[Any]) -> Iterator[tuple[int, list[Any]]]:
+def _by_field(schema: pa.Schema, leaves: Sequence[Any]) -> Iterator[tuple[int, Sequence[Any]]]:
     """`leaves`, one for each leaf column of `schema`, by the number of the field that they are in."""
     start = 0
     for at, field in enumerate(schema):
