@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
+from grpo_cli.core.chain import BASELINES, SCALES
 from grpo_cli.core.estimators import ESTIMATORS
+from grpo_cli.core.frameworks import FRAMEWORKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,8 +29,23 @@ Files = Annotated[
 ]
 
 
-def _estimators(incomplete: str) -> list[str]:
-    return [name for name in ESTIMATORS if name.startswith(incomplete)]
+AUTO = "auto"
+"""`--like auto`: the framework that the layout of the log is of."""
+
+
+def _estimators(incomplete: str) -> list[tuple[str, str]]:
+    if "/" in incomplete:
+        rows = FRAMEWORKS.get(incomplete.partition("/")[0])
+        found = {estimator.spec: estimator.title for estimator in rows.estimators.values()} if rows else {}
+    else:
+        found = {row.name: row.title for row in ESTIMATORS.values()}
+        found |= {f"{row.name}/": f"as in {row.title}" for row in FRAMEWORKS.values()}
+    return [(name, title) for name, title in found.items() if name.startswith(incomplete)]
+
+
+def _frameworks(incomplete: str) -> list[tuple[str, str]]:
+    found = {row.name: row.title for row in FRAMEWORKS.values()} | {AUTO: "that of the log's layout"}
+    return [(name, title) for name, title in found.items() if name.startswith(incomplete)]
 
 
 @dataclass(frozen=True)
@@ -171,14 +188,29 @@ class EstimatorOptions:
             rich_help_panel=_ESTIMATOR,
         ),
     ] = None
+    like: Annotated[
+        str | None,
+        typer.Option(
+            "--like",
+            metavar="FRAMEWORK",
+            help="Whose conventions: trl, verl, openrlhf ... or auto, by the log's layout. Alone: its default estimator.",
+            autocompletion=_frameworks,
+            rich_help_panel=_ESTIMATOR,
+        ),
+    ] = None
     baseline: Annotated[
         str | None,
-        typer.Option("--baseline", metavar="WHAT", help="none, mean, loo or batch-mean.", rich_help_panel=_ESTIMATOR),
+        typer.Option(
+            "--baseline",
+            metavar="WHAT",
+            help=f"What is subtracted: {', '.join(BASELINES[:-1])}; or a field of the log.",
+            rich_help_panel=_ESTIMATOR,
+        ),
     ] = None
     scale: Annotated[
         str | None,
         typer.Option(
-            "--scale", metavar="WHAT", help="none, group-std, loo-std or batch-std.", rich_help_panel=_ESTIMATOR
+            "--scale", metavar="WHAT", help=f"What is divided by: {', '.join(SCALES)}.", rich_help_panel=_ESTIMATOR
         ),
     ] = None
     ddof: Annotated[
@@ -208,11 +240,33 @@ class EstimatorOptions:
         typer.Option("--singleton", help="What the only scored rollout of a group gets.", rich_help_panel=_ESTIMATOR),
     ] = None
 
+    aggregate: Annotated[
+        Literal["sum-then-normalize", "normalize-then-sum"] | None,
+        typer.Option(
+            "--aggregate",
+            help="Several rewards: their sum normalized, or each on its own and then summed (GDPO).",
+            rich_help_panel=_ESTIMATOR,
+        ),
+    ] = None
+    whiten: Annotated[
+        Literal["none", "rows", "tokens"] | None,
+        typer.Option(
+            "--whiten",
+            help="A last step: less the batch mean, over the batch std; a rollout counts once, or once a token.",
+            rich_help_panel=_ESTIMATOR,
+        ),
+    ] = None
+
+    @property
+    def given(self) -> bool:
+        """Whether a formula was asked for at all."""
+        return bool(self.estimator or self.like or self.axes)
+
     @property
     def axes(self) -> dict[str, Any]:
         """The axes that were given."""
-        given = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "estimator"}
-        return {name: value for name, value in given.items() if value is not None}
+        names = [field.name for field in fields(self) if field.name not in ("estimator", "like")]
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 
 @dataclass(frozen=True)
