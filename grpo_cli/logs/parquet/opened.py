@@ -29,6 +29,8 @@ DECODED: Final = 32 << 20
 """Bytes of column chunks that are decoded at once, as far as their sizes tell."""
 ROWS: Final = 65_536
 """Most rows that are decoded at once."""
+GLANCE: Final = 64
+"""Rows that are looked at to see how long the texts are."""
 LONG: Final = 32
 """Bytes a value above which texts are read as a dictionary, so that a text that repeats is held once."""
 
@@ -108,6 +110,7 @@ class Opened:
             row = 0
             try:
                 for batch in self.parquet.iter_batches(limit, row_groups=groups, columns=self.paths):
+                    check_values(batch)
                     if row + len(batch) > done:
                         yield batch.slice(max(done - row, 0))
                         done = row + len(batch)
@@ -176,15 +179,26 @@ def _opened(file: LogFile, fields: Sequence[Field], shared_texts: bool, end: int
         schema = metadata.schema.to_arrow_schema()
         here = [in_this_file(field, schema.names) for field in fields]
         paths = list(dict.fromkeys(path for field in here for path in _leaves(metadata.schema, schema, field.names)))
-        chunks = first_chunks(footer)
-        with pq.ParquetFile(
-            source,
-            metadata=metadata,
-            read_dictionary=_long_texts(chunks, schema, paths) if shared_texts else [],
-            pre_buffer=False,
-            buffer_size=BUFFER,
-        ) as parquet:
+        streamed = {"metadata": metadata, "pre_buffer": False, "buffer_size": BUFFER}
+        texts = _texts(metadata.schema, schema, paths) if shared_texts else []
+        with pq.ParquetFile(source, **streamed) as first:
+            long = _long(first, texts)
+        with pq.ParquetFile(source, read_dictionary=long, **streamed) as parquet:
+            chunks = first_chunks(footer)
             yield Opened(file, parquet, list(dict.fromkeys(schema.names)), here, paths, chunks, footer, end)
+
+
+def check_values(rows: Any) -> None:
+    """Raise what pyarrow finds wrong with decoded columns: it does not look by itself, and would crash on them later.
+
+    Text that is not UTF-8 passes: only who reads it needs to mind.
+    """
+    for column in rows.columns:
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid as error:
+            if "Invalid UTF8" not in str(error):
+                raise
 
 
 def check_ends(file: LogFile, descriptor: int) -> None:
@@ -223,17 +237,18 @@ def in_this_file(field: Field, names: Collection[str]) -> Field:
     return Field.named(text) if text in names else field
 
 
-def _long_texts(chunks: Sequence[Chunk], schema: pa.Schema, paths: Collection[str]) -> list[str]:
-    """Those of `paths` that are top-level columns of long texts, going by the first row group."""
-    texts = {field.name for field in schema if is_text(field.type)}.intersection(paths)
-    counts = Counter(chunk.path for chunk in chunks)
-    return [
-        chunk.path
-        for chunk in chunks
-        if chunk.path in texts
-        and counts[chunk.path] == 1  # a.b may also be the field b of a, and that cannot be read so
-        and chunk.bytes > LONG * chunk.values
-    ]
+def _texts(schema: pq.ParquetSchema, arrow: pa.Schema, paths: Collection[str]) -> list[str]:
+    """Those of `paths` that are top-level columns of text; not a.b where a has a field b too."""
+    counts = Counter(schema.column(index).path for index in range(len(schema.names)))
+    return [field.name for field in arrow if is_text(field.type) and field.name in paths and counts[field.name] == 1]
+
+
+def _long(parquet: pq.ParquetFile, texts: Sequence[str]) -> list[str]:
+    """Those of the columns `texts` whose first values are long; a chunk's size says little, for texts may repeat."""
+    rows = next(parquet.iter_batches(GLANCE, columns=texts), None) if texts else None
+    if rows is None:
+        return []
+    return [name for name in texts if rows.column(name).nbytes > LONG * len(rows)]
 
 
 def _leaves(schema: pq.ParquetSchema, arrow: pa.Schema, names: Sequence[str]) -> list[str]:

@@ -11,7 +11,9 @@ import pyarrow as pa
 from grpo_cli.errors import InputError
 from grpo_cli.logs.fields import Field
 from grpo_cli.logs.format import Records, Want
-from grpo_cli.logs.parquet.convert import Conversion, Numbers, ValueFault, conversion
+from grpo_cli.logs.parquet.arrays import ValueFault
+from grpo_cli.logs.parquet.convert import Conversion, conversion
+from grpo_cli.logs.parquet.numbers import Numbers
 from grpo_cli.logs.parquet.opened import Opened, opened
 from grpo_cli.logs.parquet.plain import plain
 from grpo_cli.logs.parquet.walk import nothing, walk

@@ -19,7 +19,7 @@ from grpo_cli.errors import InputError, OutputError
 from grpo_cli.logs.fields import Field
 from grpo_cli.logs.parquet.chunks import INT96, Chunk
 from grpo_cli.logs.parquet.metadata import arrow_schema, told
-from grpo_cli.logs.parquet.opened import Opened, opened
+from grpo_cli.logs.parquet.opened import Opened, check_values, opened
 from grpo_cli.logs.parquet.read import names
 
 if TYPE_CHECKING:
@@ -132,9 +132,11 @@ def _row_groups(file: LogFile) -> Iterator[pa.Table]:
     with opened(file, [Field.named(name) for name in names(file)]) as source:
         for group in range(source.parquet.num_row_groups):
             try:
-                yield source.parquet.read_row_group(group)
+                table = source.parquet.read_row_group(group)
+                check_values(table)
             except pa.ArrowNotImplementedError:  # over 2 GiB of text within lists or structs
-                yield pa.Table.from_batches(source.batches(groups=[group]), source.parquet.schema_arrow)
+                table = pa.Table.from_batches(source.batches(groups=[group]), source.parquet.schema_arrow)
+            yield table
 
 
 def _settings(source: Opened, schema: pa.Schema, replaced: list[str] | None = None) -> dict[str, Any]:

@@ -9,11 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from grpo_cli.logs.fields import Each, Element, Name, Part, Reduce
-from grpo_cli.logs.parquet.convert import Conversion, ValueFault
+from grpo_cli.logs.parquet.arrays import ValueFault
 from grpo_cli.logs.parquet.plain import ArrowArray, elements, is_list, plain, storage, with_offsets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from grpo_cli.logs.parquet.convert import Conversion
 
 
 def walk(array: ArrowArray, parts: Sequence[Part], conversion: Conversion, absent: int = 0) -> pl.Series:
