@@ -131,7 +131,9 @@ class _Run:
         if estimator.clip_after is not None:
             values = values.clip(*estimator.clip_after)
         if estimator.singleton == "exclude":
-            values = self._where(values.is_null() & total.is_not_null(), 0.0, values)
+            count = self.rows.groups.aggregate({"r": total}, pl.col("r").count())["r"]
+            alone = self.rows.groups.spread(count == 1) & total.is_not_null()
+            values = self._where(alone, 0.0, values)
         if estimator.missing == "zero-advantage":
             values = self._where(self._unscored(total), 0.0, values)
         if estimator.missing == "lowest":
