@@ -193,7 +193,7 @@ class EstimatorOptions:
         typer.Option(
             "--like",
             metavar="FRAMEWORK",
-            help="Whose conventions: trl, verl, openrlhf ... or auto, by the log's layout. Alone: its default estimator.",
+            help="Whose conventions: trl, verl ...; auto goes by the log's layout. Alone, its default estimator.",
             autocompletion=_frameworks,
             rich_help_panel=_ESTIMATOR,
         ),
