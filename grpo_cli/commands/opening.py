@@ -9,7 +9,7 @@ from grpo_cli.logs.opening import Selection, open_log
 from grpo_cli.logs.reading import Asked
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from grpo_cli.logs.rollouts import RolloutLog
     from grpo_cli.logs.source import Found
@@ -19,21 +19,30 @@ if TYPE_CHECKING:
 
 @contextmanager
 def opened(
-    found: Found, options: LogOptions, screen: Screen, *, roles: Collection[str] = (), baseline: str | None = None
+    found: Found,
+    options: LogOptions,
+    screen: Screen,
+    *,
+    roles: Collection[str] = (),
+    baseline: str | None = None,
+    logged: str | None = None,
+    reward: Sequence[str] = (),
 ) -> Iterator[RolloutLog]:
     """The log in the files that were found, with its notes on the screen.
 
-    `roles` are the optional columns that are needed; `baseline` names the field of an external baseline.
+    `roles` are the optional columns that are needed; `baseline` and `logged` name the fields of an external baseline and
+    of the advantages that the log carries; `reward` takes the place of the option where none was given.
     """
     asked = Asked(
         group_by=options.group_by or (),
-        reward=options.reward or (),
+        reward=options.reward or reward,
         step=options.step,
         layout=options.layout,
         length=options.length,
         rollout_id=options.rollout_id,
         outcome=options.outcome,
         baseline=baseline,
+        logged=logged,
     )
     selection = Selection(
         on_bad_line=options.on_bad_line,
