@@ -16,6 +16,7 @@ import typer
 from grpo_cli.core.chain import BASELINES, SCALES
 from grpo_cli.core.estimators import ESTIMATORS
 from grpo_cli.core.frameworks import FRAMEWORKS
+from grpo_cli.logs.layouts import LAYOUTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +47,10 @@ def _estimators(incomplete: str) -> list[tuple[str, str]]:
 def _frameworks(incomplete: str) -> list[tuple[str, str]]:
     found = {row.name: row.title for row in FRAMEWORKS.values()} | {AUTO: "that of the log's layout"}
     return [(name, title) for name, title in found.items() if name.startswith(incomplete)]
+
+
+def _layouts(incomplete: str) -> list[tuple[str, str]]:
+    return [(layout.name, layout.summary) for layout in LAYOUTS.values() if layout.name.startswith(incomplete)]
 
 
 @dataclass(frozen=True)
@@ -162,7 +167,19 @@ class LogOptions:
     layout: Annotated[
         str | None,
         typer.Option(
-            "--layout", metavar="NAME", help="How the log is laid out; otherwise recognised.", rich_help_panel=_KEYS
+            "--layout",
+            metavar="NAME",
+            help="How the log is laid out; otherwise recognised: trl, verl, ms-swift ...",
+            autocompletion=_layouts,
+            rich_help_panel=_KEYS,
+        ),
+    ] = None
+    split: Annotated[
+        Literal["train", "eval", "all"] | None,
+        typer.Option(
+            "--split",
+            help="Which files, where the layout tells training from evaluation. (default: train)",
+            rich_help_panel=_SCORING,
         ),
     ] = None
     quiet: Annotated[

@@ -38,6 +38,7 @@ def opened(
         reward=options.reward or reward,
         step=options.step,
         layout=options.layout,
+        split=options.split,
         length=options.length,
         rollout_id=options.rollout_id,
         outcome=options.outcome,

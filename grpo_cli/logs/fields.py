@@ -5,7 +5,7 @@
     "odd.name".score  a name with dots (or any other sign of the grammar) in quotes
     turns[-1].reward  an element of a list
     scores[]          every element: one value per rollout where a record holds several
-    score[sum]        a list made into one number: sum, mean, min or max
+    score[sum]        a list made into one number: sum, mean, min, max or len
     rewards.*         every field of a field (expanded by the reader of the options)
 
 An exact top-level name always wins over the grammar: a column called `metrics/acc.v2` is named as it is.
@@ -40,6 +40,7 @@ REDUCTIONS: Final[Mapping[str, Callable[[list[float]], float]]] = {
     "mean": lambda values: sum(values) / len(values),
     "min": min,
     "max": max,
+    "len": len,
 }
 
 _PART = re.compile(
@@ -185,6 +186,8 @@ def _reduced(value: object, how: str) -> Any:
     """A list of numbers as one; a bare number stands for itself (some writers log either)."""
     if not isinstance(value, list):
         return value
+    if how == "len":
+        return len(value)
     numbers = [element for element in value if element is not None]
     if not numbers:
         return None

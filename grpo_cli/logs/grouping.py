@@ -97,18 +97,19 @@ def key_column(index: int) -> str:
 
 
 def group_rollouts(
-    keys: pl.DataFrame, fields: Sequence[str], group_size: int | None
+    keys: pl.DataFrame, fields: Sequence[str], group_size: int | None, *, batch_by: Sequence[str] = ()
 ) -> tuple[pl.DataFrame, Groups, dict[int, int]]:
     """Number the groups and batches of rollouts by first appearance.
 
     `keys` has `key_0..n` (text), and where they are known `step` and `rollout` (text). With `group_size` a key with
-    more rollouts is split into consecutive blocks of that many.
+    more rollouts is split into consecutive blocks of that many. A batch is a step, told apart also by `batch_by`.
 
     Returns the columns `group`, `batch` and `rollout` (where there is one) of the canonical frame, the groups, and
     the odd blocks: group number -> size, for the blocks that are short of `group_size`.
     """
     parts = [key_column(index) for index in range(len(fields))]
-    keys = keys.with_columns(batch=_numbered(keys, [STEP]) if STEP in keys.columns else pl.lit(0, dtype=pl.UInt32))
+    batch = [*([STEP] if STEP in keys.columns else []), *batch_by]
+    keys = keys.with_columns(batch=_numbered(keys, batch) if batch else pl.lit(0, dtype=pl.UInt32))
     columns = [BATCH, *parts]
     if ROLLOUT in keys.columns:
         keys = keys.with_columns(rollout=_numbered(keys, [ROLLOUT]))

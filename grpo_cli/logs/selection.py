@@ -83,6 +83,21 @@ def from_json(values: pl.Series) -> pl.Series:
     return values.to_frame("text").join(table, on="text", how="left", maintain_order="left")["value"].alias(values.name)
 
 
+def steps_of(rollouts: pl.DataFrame, in_groups: pl.Series | None, text: str) -> pl.Series:
+    """Which rollouts are of the steps `text`, of those `in_groups` (None: all).
+
+    Raises:
+        UsageError: there are no steps, or none of these.
+    """
+    if "step" not in rollouts.columns:
+        raise UsageError("--steps needs a step, and this log has none", hint="name it with --step FIELD")
+    if in_groups is None:
+        return steps_in_range(rollouts["step"], text)
+    inside = steps_in_range(rollouts["step"].filter(in_groups), text)
+    place = (in_groups.cum_sum().cast(pl.Int64) - 1).clip(lower_bound=0)
+    return in_groups & inside.gather(place)
+
+
 def steps_in_range(steps: pl.Series, text: str) -> pl.Series:
     """Whether each step is in `A:B` (both ends included), `A:`, `:B`, `A`, or `-N:` (the last N steps).
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from grpo_cli.errors import UsageError
+from grpo_cli.errors import RowError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,21 +23,43 @@ if TYPE_CHECKING:
 def explode(records: pl.DataFrame, per_rollout: Sequence[str]) -> tuple[pl.DataFrame, pl.Series | None]:
     """The rollouts of `records`, and how many each record holds (None: one each).
 
-    `per_rollout` names the list columns: one element a rollout, all of the same length within a record. The other
-    columns are repeated. A record with null for its lists holds no rollout.
+    `per_rollout` names the list columns: one element a rollout, all of the same length within a record; a list that
+    is null stands for nulls. The other columns are repeated. A record with null for all its lists holds no rollout.
 
     Raises:
-        UsageError: the lists of a record differ in length; it names the columns.
+        RowError: the lists of a record differ in length; it names the columns, and the record as its row.
     """
     if not per_rollout:
         return records, None
-    lengths = records.select(pl.col(name).list.len().fill_null(0).alias(name) for name in per_rollout)
-    first = lengths[per_rollout[0]]
-    for name in per_rollout[1:]:
-        if (lengths[name] != first).any():
-            raise UsageError(f"the lists {per_rollout[0]} and {name} differ in length in some records")
-    rollouts = records.filter(first > 0).explode(*per_rollout)
-    return rollouts, first.alias("rollouts")
+    lengths = records.select(pl.col(name).list.len() for name in per_rollout)
+    longest = lengths.select(pl.max_horizontal(pl.all()).fill_null(0).cast(pl.UInt32).alias("rollouts"))["rollouts"]
+    for name in per_rollout:
+        unlike = (lengths[name] != longest).fill_null(value=False)
+        if unlike.any():
+            row = int(unlike.arg_true()[0])
+            other = next(other for other in per_rollout if lengths[other][row] == longest[row])
+            raise RowError(
+                f"{name} has {lengths[name][row]} elements, and {other} has {longest[row]}: they should be as many",
+                row=row,
+            )
+    filled = [
+        pl.when(pl.col(name).is_null())
+        .then(pl.lit(None, dtype=_inner(records, name)).repeat_by(pl.lit(longest)))
+        .otherwise(pl.col(name))
+        .alias(name)
+        if records[name].null_count()
+        else pl.col(name)
+        for name in per_rollout
+    ]
+    rollouts = records.with_columns(filled).filter(longest > 0).explode(*per_rollout)
+    return rollouts, longest
+
+
+def _inner(records: pl.DataFrame, name: str) -> pl.DataType:
+    dtype = records.schema[name]
+    assert isinstance(dtype, pl.List)
+    inner = dtype.inner
+    return inner if isinstance(inner, pl.DataType) else inner()
 
 
 def fold(values: pl.Series, lengths: pl.Series | None) -> pl.Series:

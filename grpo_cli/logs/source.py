@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
@@ -74,6 +74,8 @@ class LogFile:
     relative: PurePath
     """Its place below the folder that was named, or just its file name: `-o DIR/` mirrors it."""
     is_stdin: bool = False
+    searched: bool = False
+    """Whether it was found in a folder, and not named: then it may turn out to be no log."""
 
 
 @dataclass(frozen=True)
@@ -97,13 +99,18 @@ def find(paths: Sequence[str]) -> Found:
     for text in paths:
         if not text:  # an unset variable must not mean the folder that one happens to stand in
             raise UsageError("an empty file name")
-        for path, name, relative in _named(text, notes):
+        for path, name, relative, searched in _named(text, notes):
             identity = _identity(path, name)
             if identity in seen:
                 notes.append(f"{name} is the same file as {seen[identity]}: it is read once")
                 continue
             seen[identity] = name
-            files.append(_recognise(path, name, relative, is_stdin=text == STDIN))
+            if searched and not path.stat().st_size:
+                notes.append(f"{name} is empty: left out")
+                continue
+            files.append(replace(_recognise(path, name, relative, is_stdin=text == STDIN), searched=searched))
+    if not files:
+        raise InputError("empty: there is no rollout in it", file=", ".join(paths))
     return Found(tuple(files), tuple(notes))
 
 
@@ -135,7 +142,11 @@ def _dangling(name: str) -> InputError:
     return InputError("a symbolic link to nothing", file=name)
 
 
-def _named(text: str, notes: list[str]) -> list[tuple[Path, str, PurePath]]:
+Named = tuple[Path, str, PurePath, bool]
+"""A file's path, what it is called, its place below the folder that was named, and whether it was found there."""
+
+
+def _named(text: str, notes: list[str]) -> list[Named]:
     try:
         return list(_expand(text, notes))
     except PermissionError as error:
@@ -144,18 +155,18 @@ def _named(text: str, notes: list[str]) -> list[tuple[Path, str, PurePath]]:
         raise InputError(f"cannot be read: {error.strerror}", file=error.filename or text) from error
 
 
-def _expand(text: str, notes: list[str]) -> Iterator[tuple[Path, str, PurePath]]:
+def _expand(text: str, notes: list[str]) -> Iterator[Named]:
     if text == STDIN:
-        yield _spool(sys.stdin.buffer), "standard input", PurePath("stdin")
+        yield _spool(sys.stdin.buffer), "standard input", PurePath("stdin"), False
         return
     path = Path(text)
     if path.is_dir():
         yield from _in_folder(path, text, notes)
     elif path.is_file():
-        yield path, text, PurePath(path.name)
+        yield path, text, PurePath(path.name), False
     elif path.exists():  # a pipe: <(zcat log.jsonl.gz)
         with path.open("rb") as stream:
-            yield _spool(stream), text, PurePath(path.name)
+            yield _spool(stream), text, PurePath(path.name), False
     elif path.is_symlink():
         raise _dangling(text)
     elif matches := sorted(glob.glob(text, recursive=True), key=natural):  # noqa: PTH207 - absolute globs too
@@ -164,14 +175,14 @@ def _expand(text: str, notes: list[str]) -> Iterator[tuple[Path, str, PurePath]]
             if inner.is_dir():
                 yield from _in_folder(inner, match, notes)
             else:
-                yield inner, match, PurePath(inner.name)
+                yield inner, match, PurePath(inner.name), False
     elif glob.has_magic(text):
         raise UsageError(f"{text}: no file matches")
     else:
         raise InputError("no such file", file=text)
 
 
-def _in_folder(folder: Path, text: str, notes: list[str]) -> Iterator[tuple[Path, str, PurePath]]:
+def _in_folder(folder: Path, text: str, notes: list[str]) -> Iterator[Named]:
     found: list[Path] = []
     left_out: list[str] = []
     walked: set[tuple[int, int]] = set()
@@ -201,7 +212,7 @@ def _in_folder(folder: Path, text: str, notes: list[str]) -> Iterator[tuple[Path
             f"{text}: no log in this folder", hint=f"looked for {', '.join(LOG_SUFFIXES)}, also compressed"
         )
     for path in sorted(found, key=lambda path: natural(str(path))):
-        yield path, str(path), path.relative_to(folder)
+        yield path, str(path), path.relative_to(folder), True
 
 
 def _raise(error: OSError) -> None:

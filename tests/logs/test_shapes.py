@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grpo_cli.errors import UsageError
+from grpo_cli.errors import RowError
 from grpo_cli.logs.shapes import explode, fold, record_of
 
 
@@ -31,7 +31,7 @@ def test_lists_become_rollouts_and_come_back():
 
 def test_lists_of_unlike_length_in_a_record_are_refused():
     records = pl.DataFrame({"r": [[1.0, 2.0]], "s": [[1.0]]})
-    with pytest.raises(UsageError, match="r and s differ in length"):
+    with pytest.raises(RowError, match="s has 1 elements, and r has 2"):
         explode(records, ["r", "s"])
 
 

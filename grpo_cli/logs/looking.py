@@ -1,0 +1,164 @@
+"""A first look at the files of a log: a sample of their records, the fields there are, and the layout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from grpo_cli.errors import InputError, UsageError, did_you_mean
+from grpo_cli.frame import REWARD
+from grpo_cli.logs.grouping import KEY
+from grpo_cli.logs.layouts import LAYOUTS, PLAIN, recognise
+from grpo_cli.logs.places import hive
+from grpo_cli.logs.rollouts import format_of
+from grpo_cli.logs.rows import Read
+from grpo_cli.logs.strangers import what_it_is
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from grpo_cli.logs.format import OnBadLine, Want
+    from grpo_cli.logs.layout import Layout
+    from grpo_cli.logs.source import LogFile
+
+SAMPLE_RECORDS = 1000
+"""How many records are looked at to choose the fields."""
+SAMPLE_FILES = 16
+"""How many files are looked at, evenly spread over the log."""
+NOTES = 3
+"""How many files are named that are left out."""
+FIRST_RECORDS = 32
+"""How many records of a file show its layout."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What the first look at a log shows."""
+
+    layout: Layout
+    evidence: str
+    names: list[str]
+    """The top-level fields of the files that were looked at, and of the names of their folders."""
+    samples: dict[LogFile, list[dict[str, Any]]]
+    """The first records of each of them."""
+    file: LogFile
+    """The file that the layout was recognised by."""
+
+    @property
+    def sample(self) -> list[dict[str, Any]]:
+        """The records of all of them, each with what the names of its folders say."""
+        found: list[dict[str, Any]] = []
+        for file, records in self.samples.items():
+            constant = hive(file)
+            found += [{**constant, **record} for record in records] if constant else records
+        return found
+
+
+def look(files: Sequence[LogFile], layout: str | None) -> Look:
+    """Look at some files of a log; `layout` is the name of the one that was asked for.
+
+    Raises:
+        UsageError: there is no such layout.
+        InputError: a file cannot be read.
+    """
+    leading, found, evidence = _leading(files, layout)
+    names: list[str] = []
+    samples: dict[LogFile, list[dict[str, Any]]] = {}
+    looked = [leading] + [file for file in _spread(files, SAMPLE_FILES) if file != leading]
+    each = max(SAMPLE_RECORDS // len(looked), FIRST_RECORDS)
+    for file in looked:
+        records = format_of(file).sample(file, SAMPLE_RECORDS if len(looked) == 1 else each)
+        here = _names(file, records)
+        if file != leading and not found.matches(here, records):
+            continue
+        names = _merged(names, here)
+        samples[file] = records
+    return Look(found, evidence, names, samples, leading)
+
+
+def read_files(
+    files: Sequence[LogFile], wants: Mapping[str, Want], layout: Layout, on_bad_line: OnBadLine
+) -> tuple[list[Read], list[str]]:
+    """What is wanted of every file; and notes on files of a folder that hold nothing of it, which are left out.
+
+    Raises:
+        InputError: a file is at fault, or none holds a rollout.
+        UsageError: files of two layouts are read as one log.
+    """
+    read: list[Read] = []
+    notes: list[str] = []
+    needed = {want.field.top for name, want in wants.items() if name.startswith((KEY, REWARD))}
+    for file in files:
+        records = format_of(file).read(file, wants, on_bad_line)
+        if file.searched and needed and not needed & {*records.names, *hive(file)}:
+            notes.append(f"{file.name}: left out, {_stranger(file, layout)}")
+        else:
+            read.append(Read(file, records))
+    if not any(records.frame.height for _, records in read):
+        raise InputError("there is no rollout in it", file=files[0].name)
+    if len(notes) > NOTES:
+        notes[NOTES:] = [f"{len(notes) - NOTES} more files without a rollout are left out"]
+    return read, notes
+
+
+def _stranger(file: LogFile, layout: Layout) -> str:
+    """What a file is that does not read as `layout`."""
+    records = format_of(file).sample(file, FIRST_RECORDS)
+    names = _names(file, records)
+    other = recognise(names, records)
+    if other not in (PLAIN, layout):
+        raise UsageError(
+            f"{file.name} is laid out as {other.name}, and other files as {layout.name}",
+            hint="name the files of one log",
+        )
+    what = what_it_is(names, records)
+    return f"it is {what[0]}" if what else "it has neither the key nor the reward"
+
+
+def _leading(files: Sequence[LogFile], asked: str | None) -> tuple[LogFile, Layout, str]:
+    """The file that shows the layout: the first that shows one, else the first that looks like rollouts."""
+    if asked is not None and asked not in LAYOUTS:
+        raise UsageError(f"there is no layout {asked!r}", hint=did_you_mean(asked, LAYOUTS))
+    plain: LogFile | None = None
+    for file in _spread(files, SAMPLE_FILES):
+        records = format_of(file).sample(file, FIRST_RECORDS)
+        names = _names(file, records)
+        found = recognise(names, records)
+        if asked is not None:
+            if LAYOUTS[asked].matches(names, records):
+                return file, LAYOUTS[asked], "asked for"
+        elif found != PLAIN:
+            return file, found, found.evidence()
+        if plain is None and _looks_like_rollouts(names):
+            plain = file
+    return plain or files[0], LAYOUTS[asked] if asked else PLAIN, "asked for" if asked else PLAIN.evidence()
+
+
+def _looks_like_rollouts(names: Sequence[str]) -> bool:
+    tops = {role: {name.partition(".")[0] for name in PLAIN.roles[role]} for role in ("key", "reward")}
+    lowered = {name.lower() for name in names}
+    return bool(lowered & tops["key"]) and bool(lowered & tops["reward"])
+
+
+def _names(file: LogFile, records: Sequence[dict[str, Any]]) -> list[str]:
+    names = dict.fromkeys(name for record in records for name in record)
+    if file.format == "parquet":
+        names = dict.fromkeys(format_of(file).names(file))
+    return list(dict.fromkeys([*names, *hive(file)]))
+
+
+def _merged(names: list[str], more: Sequence[str]) -> list[str]:
+    """`names` with those of another file, each new one after the one that it follows there."""
+    merged, known = list(names), set(names)
+    for at, name in enumerate(more):
+        if name not in known:
+            merged.insert(merged.index(more[at - 1]) + 1 if at else 0, name)
+            known.add(name)
+    return merged
+
+
+def _spread(files: Sequence[LogFile], count: int) -> list[LogFile]:
+    """At most `count` files, evenly spread, the first and the last among them."""
+    if len(files) <= count:
+        return list(files)
+    return [files[round(at * (len(files) - 1) / (count - 1))] for at in range(count)]
