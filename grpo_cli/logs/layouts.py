@@ -263,10 +263,11 @@ _ROWS: tuple[Layout, ...] = (
         name="trl",
         summary="TRL completions_*.parquet: a column a reward function, no total",
         has=("step", "prompt", "completion", "advantage"),
-        lacks=("reward",),
+        lacks=("reward", "total_reward", "reward_total", "rewards", "final_reward", "return", "episode_reward"),
         rewards_follow="completion",
         roles={
             "key": ("prompt",),
+            "reward": REWARDS,
             "step": ("step",),
             "completion": ("completion",),
             "logged": ("advantage",),

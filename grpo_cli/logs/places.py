@@ -135,9 +135,7 @@ def _without_repeats(files: Sequence[LogFile], layout: Layout, notes: list[str])
     kept = [file for file in files if re.sub(part, whole, _path(file)) not in paths - {_path(file)}]
     if left := len(files) - len(kept):
         files_are = "1 file" if left == 1 else f"{left} files"
-        notes.append(
-            f"left out {files_are} in {part.strip('/')}/: the same rollouts are in {whole.strip('/')}/ beside it"
-        )
+        notes.append(f"left out {files_are} in {part.strip('/')}/: {whole.strip('/')}/ beside it has the same rollouts")
     return kept
 
 

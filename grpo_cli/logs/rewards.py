@@ -17,7 +17,7 @@ from grpo_cli.logs.candidates import (
 )
 from grpo_cli.logs.fields import ALL_FIELDS, EACH, Field, Name, Reduce
 from grpo_cli.logs.reading import ASKED, NotTaken, reward_flags
-from grpo_cli.logs.roles import LOGGED, REWARD_PART
+from grpo_cli.logs.roles import LOGGED, REWARD_PART, VERDICTS
 from grpo_cli.logs.strangers import what_it_is
 
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ def _known(columns: Columns) -> RewardChoice | None:
         fields = [columns.first((part,), _can_be_reward) for part in candidate.split("+")]
         if any(field is None for field in fields):
             continue
+        if chosen is None and candidate in VERDICTS and (parts := _called_like_parts(columns, fields)):
+            return _only(parts, why, columns)
         made = [_summed(field, columns) for field in fields if field is not None]
         if chosen is None:
             sums = [str(field) for field in made if isinstance(field.parts[-1], Reduce)]
@@ -114,8 +116,8 @@ def _of_functions(columns: Columns) -> RewardChoice:
         for field in fields
         if field not in floats
     ]
-    if not floats:
-        raise _nothing(columns)
+    if not floats:  # perhaps no log of TRL at all, but one with a known name and the advantage that we wrote into it
+        return _known(columns) or _parts(columns)
     where = f"the only float column between {after} and the advantage"
     return _only(floats, where, columns)._replace(not_taken=others)
 
@@ -143,11 +145,17 @@ def _named_in(name: str, columns: Columns) -> list[Field]:
 
 def _parts(columns: Columns) -> RewardChoice:
     """Where no total is there: fields that are called like reward functions."""
-    fields = [Field.named(name) for name in columns.names if re.search(REWARD_PART, name)]
-    fields = [field for field in fields if holds_numbers(columns.values(field))]
+    fields = _called_like_parts(columns, [])
     if not fields:
         raise _nothing(columns)
     return _only(fields, "called like a reward function", columns)
+
+
+def _called_like_parts(columns: Columns, beside: Sequence[Field | None]) -> list[Field]:
+    """The fields that are called like reward functions, after those of `beside`; none where `beside` is all there is."""
+    named = [Field.named(name) for name in columns.names if re.search(REWARD_PART, name)]
+    named = [field for field in named if field not in beside and holds_numbers(columns.values(field))]
+    return [*(field for field in beside if field is not None), *named] if named else []
 
 
 def _only(fields: Sequence[Field], why: str, columns: Columns) -> RewardChoice:

@@ -27,6 +27,8 @@ REWARDS: Final = (
     "reward", "total_reward", "reward_total", "score", "scores", "filtered_rewards", "rewards", "final_reward",
     "return", "episode_reward", "correct", "is_correct", "acc", "accuracy", "success", "passed",
 )  # fmt: skip
+VERDICTS: Final = ("correct", "is_correct", "acc", "accuracy", "success", "passed")
+"""Rewards that say right or wrong: totals where nothing else is called a reward, parts of one where something is."""
 REWARD_PART: Final = r"(?:^|_)(?:reward|orm|format|accuracy)(?:_func)?$"
 """What the names of reward functions end in; read only where no total is there."""
 STEPS: Final = (
