@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import os
 import re
 import signal
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -27,6 +29,7 @@ DONE, FAILED_CHECK, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
 DEBUG = "GRPO_ADV_DEBUG"
 """The environment variable that shows the traceback of an unexpected error."""
 
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _REWARDS = re.compile(r"-[\d.][\d.eE+-]*(,[\d.eE+-]+)+")
 _EXIT_CODES = "Exit codes: 0 done, 1 a check failed, 2 wrong use or unreadable input, 130 interrupted."
 
@@ -89,6 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def run(arguments: Sequence[str]) -> int:
     """Run the program; return its exit code."""
     signal.signal(signal.SIGTERM, _terminated)
+    _open_closed_streams()
     replacement.placed.clear()
     _no_color_wins()
     screen = Screen.of_process()
@@ -96,8 +100,11 @@ def run(arguments: Sequence[str]) -> int:
         code = _run(arguments, screen)
         sys.stdout.flush()
     except BrokenPipeError:
-        _forget_the_pipe()
         code = DONE
+    except OSError as error:  # a full disk behind standard output, seen at last
+        screen.error(f"standard output: cannot be written: {_first_line(error.strerror or error).lower()}")
+        code = WRONG_USE
+    _forget_dead_streams()
     return code
 
 
@@ -118,15 +125,8 @@ def _run(arguments: Sequence[str], screen: Screen) -> int:
         if left.code == FAILED_CHECK:  # Rich and Typer leave so where a pipe is closed; our checks never do
             raise BrokenPipeError from left
         raise
-    except BaseException as error:
-        # Whatever else comes is a fault of ours (a Rust panic too, which is no Exception): still one line.
-        if os.environ.get(DEBUG):
-            raise
-        screen.error(
-            f"unexpected {type(error).__name__}: {_first_line(error)}",
-            f"this is a fault in grpo-adv; {DEBUG}=1 shows where",
-        )
-        return WRONG_USE
+    except BaseException as error:  # noqa: BLE001 - a Rust panic is no Exception
+        return _unexpected(error, screen)
     finally:
         from grpo_cli.logs.source import remove_spooled
 
@@ -134,6 +134,17 @@ def _run(arguments: Sequence[str], screen: Screen) -> int:
     if outcome == INTERRUPTED:
         return _interrupted(screen)
     return outcome if isinstance(outcome, int) else DONE
+
+
+def _unexpected(error: BaseException, screen: Screen) -> int:
+    """Whatever else comes is a fault of ours, and still one line; but for a full disk behind standard output."""
+    if os.environ.get(DEBUG) or (isinstance(error, OSError) and error.errno in _FULL):
+        raise error
+    screen.error(
+        f"unexpected {type(error).__name__}: {_first_line(error)}",
+        f"this is a fault in grpo-adv; {DEBUG}=1 shows where",
+    )
+    return WRONG_USE
 
 
 def _interrupted(screen: Screen) -> int:
@@ -174,10 +185,17 @@ def _terminated(_signal: int, _frame: object) -> NoReturn:
     sys.exit(128 + signal.SIGTERM)
 
 
-def _forget_the_pipe() -> None:
-    """Keep the interpreter from flushing into a closed pipe at its end."""
+def _open_closed_streams() -> None:
+    """`>&-` closes a stream: a file opened next would take its number, and be written to by whoever writes to that."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - open to the end
+
+
+def _forget_dead_streams() -> None:
+    """Keep the interpreter from flushing into a closed pipe or a full disk at its end: it would complain."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except BrokenPipeError:
+        except OSError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

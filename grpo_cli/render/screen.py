@@ -9,19 +9,20 @@ from __future__ import annotations
 import io
 import os
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING, Literal, TextIO, get_args
 
 from rich.console import Console
 from rich.text import Text
 
-from grpo_cli.errors import UsageError, did_you_mean
+from grpo_cli.errors import OutputError, UsageError, did_you_mean
 from grpo_cli.frame import Status
 from grpo_cli.render.tables import Kind, Table, draw
 from grpo_cli.render.text import Charset, tsv, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     import polars as pl
 
@@ -175,26 +176,41 @@ class Screen:
 
     def _print(self, lines: Iterable[Text], to: To) -> None:
         stream = self._stream(to)
-        if stream.is_terminal or stream.color_system:
-            stream.print(Text("\n").join(lines), soft_wrap=True, markup=False, emoji=False, highlight=False)
-        else:
-            # The same bytes in a third of the time.
-            stream.file.write("".join(f"{line.plain}\n" for line in lines))
-            stream.file.flush()
+        with _writing(to):
+            if stream.is_terminal or stream.color_system:
+                stream.print(Text("\n").join(lines), soft_wrap=True, markup=False, emoji=False, highlight=False)
+            else:
+                # The same bytes in a third of the time.
+                stream.file.write("".join(f"{line.plain}\n" for line in lines))
+                stream.file.flush()
 
     def _write(self, text: str, to: To) -> None:
         # Data is UTF-8 whatever the locale says: a JSON reader expects nothing else.
         file = self._stream(to).file
         buffer = getattr(file, "buffer", None)
-        if buffer is None:
-            file.write(text)
-        else:
+        with _writing(to):
+            if buffer is None:
+                file.write(text)
+            else:
+                file.flush()
+                buffer.write(text.encode())
             file.flush()
-            buffer.write(text.encode())
-        file.flush()
 
     def _stream(self, to: To) -> Console:
         return self.out if to == "out" else self.err
+
+
+@contextmanager
+def _writing(to: To) -> Iterator[None]:
+    """Data that cannot be written ends the run; talk that nobody can hear does not."""
+    try:
+        yield
+    except OSError as error:
+        if to == "err":
+            return
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise OutputError(f"standard output: cannot be written: {(error.strerror or str(error)).lower()}") from error
 
 
 class _Memory(io.TextIOWrapper):
