@@ -88,8 +88,10 @@ def untried(frame: pl.DataFrame) -> dict[str, list[str]]:
 
 
 def _named(frame: pl.DataFrame, first: str | None) -> Iterator[Estimator]:
-    names = sorted(FRAMEWORKS, key=lambda name: name != first)
-    rows = [FRAMEWORKS[name] for name in names]
+    rows = [row for row in FRAMEWORKS.values() if row.name != first]
+    if first is not None:
+        for estimator in FRAMEWORKS[first].estimators.values():
+            yield from _with_k(estimator, frame)
     for only_default in (True, False):
         for row in rows:
             for name, estimator in row.estimators.items():

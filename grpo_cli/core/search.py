@@ -220,7 +220,7 @@ class _Search:
         if (whole - odd) / whole < _NEAR and whole > 1:
             return False
         verification = self._verify(frame, estimator, weights)
-        if verification.explained and verification.agree:
+        if _holds(verification):
             return True
         self._remember((whole - odd) / whole, Formula(estimator, columns, group_size))
         return False
@@ -240,7 +240,7 @@ class _Search:
         fits = []
         for names in found:
             verification = self._verify(chosen, names[0], formulas.weights_of(columns))
-            if verification.explained and verification.agree:
+            if _holds(verification):
                 fits += [Fit(Formula(estimator, columns, group_size), verification) for estimator in names]
             elif verification.compared:
                 odd = verification.groups.height
@@ -248,6 +248,11 @@ class _Search:
         least = min((fit.verification.silent for fit in fits), default=0)
         best = max((fit.verification.agree for fit in fits if fit.verification.silent == least), default=0)
         return [fit for fit in fits if fit.verification.silent == least and fit.verification.agree == best]
+
+
+def _holds(verification: Verification) -> bool:
+    """Whether every difference is explained, and there is not more to explain than there is agreement."""
+    return verification.explained and (verification.share or 0.0) >= _NEAR
 
 
 def _simple(weights: solve.Weights) -> Columns:

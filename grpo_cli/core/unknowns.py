@@ -11,13 +11,13 @@ from grpo_cli import frame as cf
 from grpo_cli.core import formulas, rewards, solve
 from grpo_cli.core.chain import spelled
 from grpo_cli.core.estimators import resolve
-from grpo_cli.core.formulas import Columns
 from grpo_cli.core.steps import advantages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from grpo_cli.core.chain import Estimator
+    from grpo_cli.core.formulas import Columns
 
 SCALED = ("grpo:ddof=1", "grpo:ddof=0", "rloo:scale=group-std,ddof=1", "lite-ppo:ddof=1", "lite-ppo:ddof=0")
 """Formulas whose eps is solved for."""

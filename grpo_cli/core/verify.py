@@ -25,6 +25,10 @@ _ROUNDINGS = 16
 """How many roundings of the rewards to float32 may lie between a framework's number and the right one."""
 
 
+_CLOSE = 1e-4
+"""Rewards that differ by less than this of their size have few digits left in float32 once centred."""
+
+
 class Fault(StrEnum):
     """Why the advantages of a group are not the computed ones."""
 
@@ -187,6 +191,7 @@ def _rounding(
         *frame.select(parts),
         possible=pl.col("difference").is_null() | (pl.col("difference") <= _ROUNDINGS * widest + tol),
     )
+    close = pl.all_horizontal(_close(part) for part in parts)
     constant = pl.all_horizontal(pl.col(part).min().eq_missing(pl.col(part).max()) for part in parts)
     spread = pl.col(cf.LOGGED).max() - pl.col(cf.LOGGED).min()
     level = tol * pl.max_horizontal(pl.lit(1.0), pl.col(cf.LOGGED).abs().max())
@@ -196,9 +201,20 @@ def _rounding(
         .agg(
             possible=(pl.col("possible") | ~pl.col("differs")).all(),
             even=(~constant | (spread <= level) | spread.is_null()),
+            close=close,
             some=pl.col("difference").is_not_null().any(),
         )
-        .filter(pl.col("possible") & pl.col("even") & pl.col("some"))["group"]
+        .filter(pl.col("possible") & pl.col("even") & pl.col("close") & pl.col("some"))["group"]
+    )
+
+
+def _close(part: str) -> pl.Expr:
+    """Whether a group's rewards, but for its highest and its lowest one, are nearly one value."""
+    inner = pl.col(part).sort(nulls_last=True).slice(1, pl.col(part).count().cast(pl.Int64) - 2)
+    spread = pl.when(pl.col(part).count() > 2).then(inner.max() - inner.min()).otherwise(0.0)
+    all_close = pl.col(part).max() - pl.col(part).min() <= _CLOSE * pl.col(part).abs().max()
+    return (all_close | ((pl.col(part).count() > 2) & (spread <= _CLOSE * pl.col(part).abs().max()))).fill_null(
+        value=True
     )
 
 

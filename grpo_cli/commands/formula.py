@@ -1,0 +1,57 @@
+"""Which formula a command computes: what the options ask for, `--like auto` by the layout of the log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from grpo_cli.core.estimators import resolve
+from grpo_cli.core.frameworks import FRAMEWORKS
+from grpo_cli.errors import UsageError
+from grpo_cli.options import AUTO
+
+if TYPE_CHECKING:
+    from grpo_cli.core.estimators import Estimator
+    from grpo_cli.logs.layout import Layout
+    from grpo_cli.logs.rollouts import RolloutLog
+    from grpo_cli.logs.source import Found
+    from grpo_cli.options import EstimatorOptions, LogOptions
+
+
+def chosen(options: EstimatorOptions, log: LogOptions, found: Found) -> Estimator:
+    """The estimator that the options ask for.
+
+    Raises:
+        UsageError: as `core.estimators.resolve`; `--like auto` on a log that shows no framework's layout.
+    """
+    return resolve(options.estimator, like=_like(options, log, found), axes=options.axes)
+
+
+def framework_of(layout: Layout) -> str | None:
+    """The framework whose log is laid out so; None where it has no formulas here."""
+    name = layout.framework or layout.name
+    return name if name in FRAMEWORKS else None
+
+
+def offer(log: RolloutLog, estimator: Estimator) -> str | None:
+    """A note for a log of a framework whose own formula is another than the one that was computed."""
+    name = framework_of(log.reading.layout)
+    if name is None or estimator.framework:
+        return None
+    row = FRAMEWORKS[name]
+    own = row.estimators[row.default]
+    return f"this is laid out as {row.title} lays out its logs; its own formula is --like {name}: {own.formula}"
+
+
+def _like(options: EstimatorOptions, log: LogOptions, found: Found) -> str | None:
+    if options.like is None or options.like.strip().lower() != AUTO:
+        return options.like
+    from grpo_cli.logs.looking import look
+
+    layout = look(found.files, log.layout).layout
+    name = framework_of(layout)
+    if name is None:
+        raise UsageError(
+            f"--like auto: the layout of this log is {layout.name}, which is no framework's",
+            hint=f"name it with --like: {', '.join(FRAMEWORKS)}",
+        )
+    return name
