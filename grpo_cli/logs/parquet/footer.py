@@ -143,9 +143,10 @@ class Chunk:
 
     @property
     def end(self) -> int:
-        """Where its pages end."""
-        starts = [integer(self.meta[number]) for number in _PAGE_OFFSETS if number in self.meta]
-        return min(start for start in starts if start) + self.compressed  # 0 stands for none
+        """Where its pages end; 0 where it has none, being of no rows."""
+        offsets = [integer(self.meta[number]) for number in _PAGE_OFFSETS if number in self.meta]
+        there = [offset for offset in offsets if offset]
+        return min(there) + self.compressed if there else 0
 
     def move(self, shift: int) -> None:
         """Set its offsets right for a file where its pages stand `shift` bytes further on."""
@@ -170,7 +171,7 @@ class Lifted:
         self.footer, _ = read_struct(footer_of(file), lists={ROW_GROUPS: {_COLUMNS: {}}})
         self.groups = [[Chunk(fields) for fields in group[_COLUMNS].structs or ()] for group in row_groups(self.footer)]
         chunks = [chunk for group in self.groups for chunk in group]
-        self._parts = [file[len(MAGIC) : max((chunk.end for chunk in chunks), default=len(MAGIC))]]
+        self._parts = [file[len(MAGIC) : max((chunk.end for chunk in chunks), default=0)]]
         self._end = offset + len(self._parts[0])
         for chunk in chunks:
             chunk.move(self._shift)

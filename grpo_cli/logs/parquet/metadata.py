@@ -37,14 +37,17 @@ class _Names:
 
     arrow: pa.DataType
     pandas: str
+    numpy: str
+    nullable: str
+    """What pandas holds the values in where some are null."""
     huggingface: str
 
 
 _TYPES: Final[dict[pl.DataType, _Names]] = {
-    pl.Float64(): _Names(pa.float64(), "float64", "float64"),
-    pl.Int64(): _Names(pa.int64(), "int64", "int64"),
-    pl.Boolean(): _Names(pa.bool_(), "bool", "bool"),
-    pl.String(): _Names(pa.string(), "unicode", "string"),
+    pl.Float64(): _Names(pa.float64(), "float64", "float64", "float64", "float64"),
+    pl.Int64(): _Names(pa.int64(), "int64", "int64", "Int64", "int64"),
+    pl.Boolean(): _Names(pa.bool_(), "bool", "bool", "boolean", "bool"),
+    pl.String(): _Names(pa.string(), "unicode", "object", "object", "string"),
 }
 
 
@@ -108,8 +111,8 @@ def _tell_pandas(value: bytes, columns: pl.DataFrame) -> bytes:
     told = json.loads(value)
     entries = told["columns"]
     index = [name for name in told.get("index_columns", []) if isinstance(name, str)]
-    for name, dtype in columns.schema.items():
-        entry = _pandas_entry(name, dtype)
+    for column in columns:
+        name, entry = column.name, _pandas_entry(column)
         at = next((at for at, old in enumerate(entries) if old.get("field_name", old["name"]) == name), None)
         if at is not None:
             entries[at] = entry
@@ -122,13 +125,13 @@ def _tell_pandas(value: bytes, columns: pl.DataFrame) -> bytes:
     return json.dumps(told).encode()
 
 
-def _pandas_entry(name: str, dtype: pl.DataType) -> dict[str, Any]:
-    kind, is_list = _named(dtype)
+def _pandas_entry(column: pl.Series) -> dict[str, Any]:
+    kind, is_list = _named(column.dtype)
     return {
-        "name": name,
-        "field_name": name,
+        "name": column.name,
+        "field_name": column.name,
         "pandas_type": f"list[{kind.pandas}]" if is_list else kind.pandas,
-        "numpy_type": "object" if is_list or kind.pandas == "unicode" else kind.pandas,
+        "numpy_type": "object" if is_list else kind.nullable if column.null_count() else kind.numpy,
         "metadata": None,
     }
 

@@ -42,7 +42,7 @@ def test_huggingface_features_gain_the_columns():
         },
         "fingerprint": "f",
     }
-    assert list(after["info"]["features"])[0] == "label"
+    assert next(iter(after["info"]["features"])) == "label"
 
 
 def test_a_file_that_knows_list_features_gets_list_features():
@@ -64,6 +64,13 @@ def test_pandas_columns_come_before_the_index():
         ("s", "unicode", "object"),
         ("lf", "list[float64]", "object"),
     ]
+
+
+def test_pandas_is_told_of_nulls():
+    before = json.dumps({"columns": []}).encode()
+    columns = pl.DataFrame({"i": [1, None], "b": [None, True], "f": [None, 0.5]})
+    entries = json.loads(told({b"pandas": before}, columns, {})[b"pandas"])["columns"]
+    assert [entry["numpy_type"] for entry in entries] == ["Int64", "boolean", "float64"]
 
 
 def test_a_replaced_column_keeps_its_place_in_the_lists():
