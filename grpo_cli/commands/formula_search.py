@@ -77,8 +77,8 @@ def _answer(rollouts: RolloutLog, answer: Answer, table: TableOptions, screen: S
         for separator in separators([fit.formula.estimator for fit in answer.fits]):
             screen.note(_tells_apart(separator))
     if len(rollouts.reading.rewards) > 1 and answer.untold:
-        names = ", ".join(str(rollouts.reading.rewards[at][0]) for at in answer.untold)
-        screen.note(f"no weight can be told for {names}: nothing varies inside a group")
+        untold = ", ".join(str(rollouts.reading.rewards[at][0]) for at in answer.untold)
+        screen.note(f"no weight can be told for {untold}: nothing varies inside a group")
 
 
 def _none_fits(rollouts: RolloutLog, answer: Answer, table: TableOptions, screen: Screen) -> NoReturn:

@@ -157,7 +157,7 @@ class _Search:
         for part in (cf.GROUP, cf.BATCH):
             found = list(islice(solve.weights(sample[cf.LOGGED], columns, sample[part]), 3))
             for weights in found:
-                yield _simple(weights)
+                yield from _spellings(weights)
             if found:
                 return
 
@@ -177,7 +177,7 @@ class _Search:
             except GrpoAdvError:
                 continue
             for weights in islice(solve.weights(sample[cf.LOGGED], parts, part), 2):
-                found[_simple(weights)] = None
+                found |= dict.fromkeys(_spellings(weights))
         for columns in found:
             yield columns, summing
 
@@ -255,8 +255,20 @@ def _holds(verification: Verification) -> bool:
     return verification.explained and (verification.share or 0.0) >= _NEAR
 
 
-def _simple(weights: solve.Weights) -> Columns:
-    return tuple((at, solve.simple(weight)) for at, weight in sorted(weights.items()))
+def _spellings(weights: solve.Weights) -> Iterator[Columns]:
+    """The weights as someone may have written them: the largest 1, or their sum 1; short, or with all digits."""
+    ordered = dict(sorted(weights.items()))
+    total = sum(ordered.values())
+    found: dict[Columns, None] = {}
+    for tolerance in (1e-4, 1e-6):
+        for whole in (1.0, total) if total > 0 else (1.0,):
+            columns = tuple((at, solve.simple(weight / whole, tolerance)) for at, weight in ordered.items())
+            found[columns] = None
+            if whole == 1.0 and all(weight == round(weight, 2) for _, weight in columns):
+                yield columns
+                return
+    plain = [columns for columns in found if all(weight == round(weight, 2) for _, weight in columns)]
+    yield from dict.fromkeys([*plain, *found])
 
 
 def _whole_steps(frame: pl.DataFrame, rows: int) -> pl.DataFrame:
