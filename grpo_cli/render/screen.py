@@ -87,6 +87,10 @@ class Screen:
         """What the stream's encoding can show."""
         return Charset(self._stream(to).encoding)
 
+    def tabular(self, format: str, to: To = "out") -> bool:  # noqa: A002 - it is the name of the option
+        """Whether `format` draws a table on the stream: what stands below one is then for people."""
+        return format == "table" or (format == "auto" and (self._stream(to).is_terminal or to == "err"))
+
     def show(
         self,
         table: Table,
@@ -107,7 +111,7 @@ class Screen:
         if limit is not None and limit < 0:
             raise UsageError(f"--limit {limit} is less than nothing", hint="--limit 0 shows all rows")
         terminal = self._stream(to).is_terminal
-        as_table = format == "table" or (format == "auto" and (terminal or to == "err"))
+        as_table = self.tabular(format, to)
         frame = table.frame if sort is None else _sorted(table, sort, descending=descending)
         if limit is None:
             limit = ROWS_ON_A_TERMINAL if as_table and terminal else 0
