@@ -34,7 +34,8 @@ AUTO = "auto"
 """`--like auto`: the framework that the layout of the log is of."""
 
 
-def _estimators(incomplete: str) -> list[tuple[str, str]]:
+def estimators_completion(incomplete: str) -> list[tuple[str, str]]:
+    """The estimators whose SPEC begins so; those of a framework once its name is there."""
     if "/" in incomplete:
         rows = FRAMEWORKS.get(incomplete.partition("/")[0])
         found = {estimator.spec: estimator.title for estimator in rows.estimators.values()} if rows else {}
@@ -201,7 +202,7 @@ class EstimatorOptions:
             "-e",
             metavar="SPEC",
             help="Such as rloo, or grpo:ddof=1; grpo-adv estimators lists them.",
-            autocompletion=_estimators,
+            autocompletion=estimators_completion,
             rich_help_panel=_ESTIMATOR,
         ),
     ] = None
