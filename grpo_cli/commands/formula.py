@@ -10,6 +10,8 @@ from grpo_cli.errors import UsageError
 from grpo_cli.options import AUTO
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from grpo_cli.core.estimators import Estimator
     from grpo_cli.logs.layout import Layout
     from grpo_cli.logs.rollouts import RolloutLog
@@ -24,6 +26,21 @@ def chosen(options: EstimatorOptions, log: LogOptions, found: Found) -> Estimato
         UsageError: as `core.estimators.resolve`; `--like auto` on a log that shows no framework's layout.
     """
     return resolve(options.estimator, like=_like(options, log, found), axes=options.axes)
+
+
+def several(specs: Sequence[str]) -> list[Estimator]:
+    """The estimators to compare, each once.
+
+    Raises:
+        UsageError: fewer than two; or baselines from different fields, of which a log can be read with one.
+    """
+    formulas = list({formula.spec: formula for formula in map(resolve, specs)}.values())
+    if len(formulas) < 2:
+        raise UsageError("there is nothing to compare: name two estimators", hint="as in -e grpo -e trl/grpo")
+    fields = sorted({formula.baseline_field for formula in formulas} - {""})
+    if len(fields) > 1:
+        raise UsageError(f"baselines from two fields: {' and '.join(fields)}", hint="compare them one by one")
+    return formulas
 
 
 def framework_of(layout: Layout) -> str | None:
