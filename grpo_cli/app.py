@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 import grpo_cli
-from grpo_cli.commands import compute, estimators, explain, groups, verify
+from grpo_cli.commands import compare, compute, estimators, explain, groups, verify
 from grpo_cli.errors import GrpoAdvError
 from grpo_cli.logs import replacement
 from grpo_cli.render.screen import Screen
@@ -59,7 +59,7 @@ def _help(command: Callable[..., None], examples: str) -> str:
 
 
 _add("Compute", compute)
-_add("Look", groups, explain)
+_add("Look", groups, compare, explain)
 _add("Check", verify)
 _add("Files", estimators)
 
