@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -46,9 +47,9 @@ def compare(
     rows whose sign is not that of the first estimator, and the rank correlation with it. Below, the groups whose
     advantages change most.
     """
-    from grpo_cli.commands.opening import opened
     from grpo_cli.commands.comparing import changes_table, estimators_table
     from grpo_cli.commands.formula import several
+    from grpo_cli.commands.opening import opened
     from grpo_cli.commands.views import run_line, summarised
     from grpo_cli.core.comparison import compare as compared
     from grpo_cli.logs.source import find
@@ -63,4 +64,4 @@ def compare(
         screen.show(changes if by_group else estimators_table(result.estimators, formulas), **table.how)
         if groups and not by_group and screen.tabular(table.format):
             screen.say("the groups that change most:")
-            screen.show(changes, format="table", limit=groups)
+            screen.show(replace(changes, frame=changes.frame.head(groups)), format="table", limit=0)

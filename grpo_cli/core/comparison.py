@@ -98,7 +98,7 @@ def _near(values: pl.Series) -> pl.Series:
     return values.round_sig_figs(10)
 
 
-def _share(count: int | float, of: int) -> float | None:
+def _share(count: float, of: int) -> float | None:
     return float(count) / of if of else None
 
 
