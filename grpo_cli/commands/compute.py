@@ -46,5 +46,5 @@ def compute(
         groups = summarised(rollouts, log)
         check_sort(groups_table(rollouts, groups.head(0)).columns, table.sort)
         fields, note = new_fields(rollouts, advantage, groups, formula, output)
-        write_back(rollouts, targets, fields)
-        report(screen, rollouts, groups, formula, targets, log, table, note)
+        written = write_back(rollouts, targets, fields)
+        report(screen, rollouts, groups, formula, written, log, table, note)

@@ -9,12 +9,15 @@ import polars as pl
 from grpo_cli.core import notes
 from grpo_cli.core.groups import TOLERANCE, summary
 from grpo_cli.frame import Status
+from grpo_cli.logs.reading import ASKED
 from grpo_cli.render.tables import Kind, Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from grpo_cli.core.estimators import Estimator
+    from grpo_cli.logs.reading import Reading
+    from grpo_cli.logs.roles import Role
     from grpo_cli.logs.rollouts import RolloutLog
     from grpo_cli.options import LogOptions
 
@@ -53,20 +56,38 @@ def run_line(log: RolloutLog, groups: pl.DataFrame, estimator: Estimator | None 
     """What was read, how it was grouped, and the formula, on one line."""
     reading, parts = log.reading, log.parts
     files = parts[0].file.name if len(parts) == 1 else f"{len(parts)} files"
-    keys = [*([str(reading.step)] if reading.step else []), *log.groups.fields]
+    step = "step" if reading.step_from_path else str(reading.step)
+    keys = [_with_why(step, reading, "step")] if reading.step else []
+    keys += [_with_why(", ".join(log.groups.fields), reading, "key")] if log.groups.fields else []
     rollouts = notes.count(int(groups["n"].sum()), "rollout")
     smallest, largest = groups.select(pl.min("n"), pl.max("n").alias("most")).row(0)
     size = f"{smallest}" if smallest == largest else f"{smallest} to {largest}"
     split = f" in blocks of {log.group_size}" if log.group_size else ""
     rewards = " + ".join(f"{weight:g}*{field}" if weight != 1 else str(field) for field, weight in reading.rewards)
     said = [
-        f"{files} ({reading.layout.name})",
+        f"{files} ({_layout(reading)})",
         f"{rollouts} in {notes.count(groups.height, 'group')} of {size} by {', '.join(keys) or 'nothing'}{split}",
-        f"reward = {rewards}",
+        f"reward = {_with_why(rewards, reading, 'reward')}",
     ]
     if estimator is not None:
         said.append(f"{estimator.spec}: {estimator.formula}")
     return "; ".join(said)
+
+
+def _layout(reading: Reading) -> str:
+    """The layout, what its fields were chosen by, and the split."""
+    said = [reading.layout.name]
+    if not reading.layout.has and reading.layout.why in reading.why.values():
+        said.append("known names")
+    if reading.split:
+        said.append("train and eval" if reading.split == "all" else f"{reading.split} only")
+    return ", ".join(said)
+
+
+def _with_why(text: str, reading: Reading, role: Role) -> str:
+    """A choice with its reason, where that is more than that it was asked for or is the layout's."""
+    why = reading.why.get(role, "")
+    return text if why in {"", ASKED, reading.layout.why} else f"{text} ({why})"
 
 
 def looks_wrong(

@@ -152,7 +152,7 @@ def _parts(columns: Columns) -> RewardChoice:
 
 
 def _called_like_parts(columns: Columns, beside: Sequence[Field | None]) -> list[Field]:
-    """The fields that are called like reward functions, after those of `beside`; none where `beside` is all there is."""
+    """The fields that are called like reward functions, after `beside`; none where that is all there is."""
     named = [Field.named(name) for name in columns.names if re.search(REWARD_PART, name)]
     named = [field for field in named if field not in beside and holds_numbers(columns.values(field))]
     return [*(field for field in beside if field is not None), *named] if named else []

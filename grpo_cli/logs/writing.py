@@ -12,21 +12,28 @@ from grpo_cli.logs.replacement import Replacement, writing_failed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
+    from pathlib import Path
 
     from grpo_cli.logs.output import Target
-    from grpo_cli.logs.rollouts import NewFields, RolloutLog
+    from grpo_cli.logs.rollouts import NewFields, Part, RolloutLog
 
 
-def write_back(log: RolloutLog, targets: Sequence[Target], fields: NewFields) -> None:
-    """Write every file of `log` to its target with its new fields.
+def write_back(log: RolloutLog, targets: Sequence[Target], fields: NewFields) -> list[Target]:
+    """Write every file of `log` to its target with its new fields; return the targets that were written.
+
+    A target of a file that was left out of the log is left alone.
 
     Raises:
         OutputError: something cannot be written; every file is then as it was.
         BrokenPipeError: the reader of standard output has gone.
     """
+    of_file = {target.file: target for target in targets}
+    at_path: dict[Path | None, list[tuple[Part, Target]]] = {}
+    for part in log.parts:
+        target = of_file[part.file]
+        at_path.setdefault(target.path, []).append((part, target))
     with Replacement() as replacement:
-        for path in dict.fromkeys(target.path for target in targets):
-            there = [(part, target) for part, target in zip(log.parts, targets, strict=True) if target.path == path]
+        for there in at_path.values():
             try:
                 with ExitStack() as stack:
                     stream = _stream(there[0][1], replacement, stack)
@@ -41,6 +48,7 @@ def write_back(log: RolloutLog, targets: Sequence[Target], fields: NewFields) ->
             except OSError as error:
                 raise writing_failed(error, there[0][1].name) from error
         replacement.commit()
+    return [of_file[part.file] for part in log.parts]
 
 
 def field_name(wanted: str | None, taken: Collection[str], fallback: str, *, force: bool) -> tuple[str, str | None]:
