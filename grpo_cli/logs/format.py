@@ -35,6 +35,10 @@ class Kind(Enum):
     NUMBER = auto()
     """Float64: numbers, booleans as 1 and 0, a column of numeric strings. Null where null, absent or NaN."""
 
+    HASH = auto()
+    """Struct of `high` and `low`, UInt64: 128 bits that stand for what a KEY would be, where keys are long texts. Null
+    where that is null. Equal keys have equal ones in all files of one run; they are not to be kept beyond it."""
+
     JSON = auto()
     """String: the value as JSON text. Null where it is null or absent."""
 
@@ -102,6 +106,13 @@ class Format(Protocol):
 
     def keep(self, file: LogFile, target: BinaryIO, mask: pl.Series) -> None:
         """Write the file to `target` with only the records where `mask` (a Boolean a record) is true."""
+
+
+def hashed(key: pl.Expr) -> pl.Expr:
+    """What stands for a key as HASH: `key` is a String column as KEY gives it."""
+    import polars as pl
+
+    return pl.when(key.is_not_null()).then(pl.struct(high=key.hash(0), low=key.hash(1)))
 
 
 def spell(value: object) -> str | None:

@@ -17,7 +17,7 @@ import polars as pl
 
 from grpo_cli.errors import InputError
 from grpo_cli.logs.fields import MISSING, Field, Reduce
-from grpo_cli.logs.format import Kind, Want, spell
+from grpo_cli.logs.format import Kind, Want, hashed, spell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -30,7 +30,7 @@ _WORDS: Final = {"True": 1.0, "true": 1.0, "False": 0.0, "false": 0.0}
 
 
 class Column:
-    """A KEY or JSON column: text, null where the value is null or absent."""
+    """A KEY, HASH or JSON column: text, null where the value is null or absent."""
 
     dtype: pl.DataType = pl.String()
 
@@ -38,7 +38,8 @@ class Column:
         """Start empty."""
         self.field = want.field
         self._file = file_name
-        self._spell: Callable[[object], str | None] = spell if want.kind is Kind.KEY else json.dumps
+        self._spell: Callable[[object], str | None] = json.dumps if want.kind is Kind.JSON else spell
+        self._hashes = want.kind is Kind.HASH
         self._rows: list[Any] = []
         self._done: list[pl.Series] = []
 
@@ -56,7 +57,7 @@ class Column:
     def extend(self, values: pl.Series) -> None:
         """Take the values of many records, already as they should be."""
         self.flush()
-        self._done.append(values)
+        self._done.append(self._packed(values))
 
     def taken(self) -> pl.Series:
         """What was added one by one since the last flush, taken out again."""
@@ -66,12 +67,20 @@ class Column:
     def flush(self) -> None:
         """Pack what was added one by one."""
         if self._rows:
-            self._done.append(self.taken())
+            self._done.append(self._packed(self.taken()))
 
     def series(self) -> pl.Series:
         """The whole column."""
         self.flush()
-        return pl.concat(self._done) if self._done else pl.Series([], dtype=self._dtype)
+        return pl.concat(self._done) if self._done else self._packed(pl.Series([], dtype=self._dtype))
+
+    def _packed(self, values: pl.Series) -> pl.Series:
+        """Values as they are held."""
+        if not self._hashes:
+            return values
+        hashes = hashed(pl.element()) if self.field.has_each else hashed(pl.col("key"))
+        column = pl.col("key").list.eval(hashes) if self.field.has_each else hashes
+        return values.to_frame("key").select(column.alias("key")).to_series()
 
     @property
     def _dtype(self) -> pl.DataType:

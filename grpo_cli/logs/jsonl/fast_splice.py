@@ -118,9 +118,9 @@ def splice(task: Task, splicer: Splicer) -> memoryview | None:
 
 def _line_end(block: Block) -> str | None:
     """The one line end of a block."""
-    returns = block.data.count(b"\r")
-    if not returns:
+    if b"\r" not in block.data:  # much quicker than to count them
         return "\n"
+    returns = block.data.count(b"\r")
     newlines = block.data.count(b"\n")
     return "\r\n" if returns == newlines == block.data.count(b"\r\n") else None
 

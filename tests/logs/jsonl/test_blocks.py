@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grpo_cli.errors import InputError
@@ -21,6 +21,7 @@ def zstd_of(data: bytes) -> bytes:
     return pa.compress(data, codec="zstd", asbytes=True)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200).map(lambda b: b.replace(b"\0", b"\n")), st.integers(1, 50))
 def test_blocks_are_whole_lines_that_join_to_the_file(tmp_path_factory, data, size):
     path = tmp_path_factory.getbasetemp() / "generated"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grpo_cli.logs.fields import Field
@@ -83,6 +83,7 @@ def test_the_quick_test_for_repeated_names(line, names, expected):
     assert Names(names).may_repeat(line) is expected
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(["ab", "a/b", "é", 'q"', "\n", ""]), st.booleans()), max_size=4),
     st.sampled_from(["ab", "a/b", "é", 'q"', "\n", ""]),

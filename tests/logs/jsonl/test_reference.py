@@ -112,6 +112,33 @@ def test_keys_are_what_they_spell(log):
     assert found[12:] == ["p\0d83d", "\0" + "0000", None]
 
 
+def test_hashes_stand_for_keys(log):
+    values = [
+        "7",
+        "7.0",
+        '"7"',
+        '"x"',
+        "null",
+        "null",
+        None,
+        '"\\u0000"',
+        json.dumps("long " * 999),
+        '["x"]',
+        '[ "x" ]',
+    ]
+    keys = column(log, values, Kind.KEY).frame["x"]
+    hashes = column(log, values, Kind.HASH).frame["x"]
+    assert hashes.dtype == pl.Struct({"high": pl.UInt64, "low": pl.UInt64})
+    assert hashes.is_null().to_list() == keys.is_null().to_list()
+    pairs = set(zip(keys, map(str, hashes), strict=True))
+    assert len(pairs) == len(set(keys)) == hashes.n_unique()
+    parts = hashes.drop_nulls().struct.unnest()
+    assert len({high ^ low for high, low in parts.unique().rows()}) == parts.unique().height, "two hashes, not one"
+    listed = column(log, ['["a", null, "a"]', "[]", None], Kind.HASH, field="x[]").frame["x"].to_list()
+    assert listed[0][0] == listed[0][2] != listed[0][1] is None
+    assert listed[1:] == [[], None]
+
+
 def test_json_is_json_text(log):
     found = column(log, ['{"a": "é\\ud83d"}', '"x"', "null", None], Kind.JSON).frame["x"].to_list()
     assert found == ['{"a": "\\u00e9\\ud83d"}', '"x"', None, None]

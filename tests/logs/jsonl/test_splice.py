@@ -7,7 +7,7 @@ import re
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grpo_cli.errors import InputError
@@ -57,6 +57,7 @@ def test_every_type_is_written_as_json(log, written):
         assert [r[name] for r in read] == values
 
 
+@settings(deadline=None)
 @given(st.floats() | st.integers(-(2**63), 2**63 - 1) | st.text() | st.booleans() | st.none())
 def test_json_text_reads_back_the_same(value):
     read = json.loads(json_text(value))
@@ -141,6 +142,7 @@ LINE = st.one_of(
 END = st.sampled_from(["\n", "\r\n", " \r\n"])
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(LINE, END), max_size=6), st.booleans(), st.booleans(), st.integers(1, 80))
 def test_output_without_the_field_is_the_input(lines, bom, last_newline, size):
     """Byte for byte, over generated files: byte-order marks, blank and bad lines, every line end."""
