@@ -171,7 +171,8 @@ def _squashed(name: str) -> str:
     return re.sub(r"plusplus|(?<=reinforce)pp", "++", squashed)
 
 
-def _find(name: str, known: Iterable[str]) -> str | None:
+def find_name(name: str, known: Iterable[str]) -> str | None:
+    """The one of `known` that `name` spells, in any of the field's spellings; None where it is none."""
     known = list(known)
     squashed = _squashed(name)
     for candidate in known:
@@ -187,7 +188,7 @@ def framework(name: str) -> Framework:
     Raises:
         UsageError: there is none; the hint lists what there is.
     """
-    found = _find(name, FRAMEWORKS)
+    found = find_name(name, FRAMEWORKS)
     if found is None:
         raise UsageError(f"unknown framework: {name}", hint=did_you_mean(name.lower(), FRAMEWORKS))
     return FRAMEWORKS[found]
@@ -210,7 +211,7 @@ def resolve(spec: str | None = None, *, like: str | None = None, axes: Mapping[s
     left, slash, name = head.partition("/")
     if not slash:
         left, name = "", head
-        if name and _find(name, ESTIMATORS) is None and _find(name, FRAMEWORKS) is not None and not like:
+        if name and find_name(name, ESTIMATORS) is None and find_name(name, FRAMEWORKS) is not None and not like:
             left, name = name, ""
     if left and like and framework(left) is not framework(like):
         raise UsageError(f"two frameworks: {left} in the estimator, and {like}", hint="name one of them")
@@ -233,7 +234,7 @@ def resolve(spec: str | None = None, *, like: str | None = None, axes: Mapping[s
 
 def _base(name: str, of: str | None) -> Estimator:
     if not of:
-        found = _find(name or "grpo", ESTIMATORS)
+        found = find_name(name or "grpo", ESTIMATORS)
         if found is None:
             hint = did_you_mean(name.lower(), [*ESTIMATORS, *FRAMEWORKS])
             raise UsageError(f"unknown estimator: {name}", hint=hint)
@@ -241,9 +242,9 @@ def _base(name: str, of: str | None) -> Estimator:
     row = framework(of)
     if not name:
         return row.estimators[row.default]
-    found = _find(name, row.estimators)
+    found = find_name(name, row.estimators)
     if found is None:
-        known = _find(name, ESTIMATORS)
+        known = find_name(name, ESTIMATORS)
         said = f"{row.name} has no estimator {known or name}"
         raise UsageError(said, hint=f"{row.name} has: {', '.join(row.estimators)}")
     return row.estimators[found]
