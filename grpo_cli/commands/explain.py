@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from grpo_cli.options import EstimatorOptions, LogOptions, with_options
+from grpo_cli.options import EstimatorOptions, LogOptions, TableOptions, with_options
 from grpo_cli.render.screen import Screen
 
 EXAMPLES = """
@@ -16,12 +16,16 @@ grpo-adv explain 0.2,0.9,1.0 -e rloo              # by another estimator
 grpo-adv explain log.jsonl --key prime-20-30      # a group of a log
 """
 
+ALL = "all"
+"""`--like all`: every framework, side by side."""
+
 
 @with_options
 def explain(
     what: Annotated[list[str], typer.Argument(metavar="REWARDS|FILES...", help="Rewards such as 1,0,1,0; or logs.")],
     log: LogOptions,
     estimator: EstimatorOptions,
+    table: TableOptions,
     screen: Screen,
     key: Annotated[
         str | None,
@@ -29,19 +33,28 @@ def explain(
     ] = None,
 ) -> None:
     """Explain the advantages of one group: its rewards, what is subtracted, what it is divided by, what comes out."""
-    from grpo_cli.commands.explanation import of_group, of_rewards
+    from grpo_cli.commands.explanation import of_group, of_rewards, side_by_side
+    from grpo_cli.commands.formula import chosen
     from grpo_cli.commands.opening import opened
     from grpo_cli.core.estimators import resolve
     from grpo_cli.logs.source import find
     from grpo_cli.render.report import calculation
 
-    formula = resolve(estimator.estimator, axes=estimator.axes)
     rewards = typed_rewards(what)
-    if rewards is not None:
-        calculation(screen, of_rewards(rewards, formula, log))
+    if rewards is not None and estimator.like == ALL:
+        screen.show(side_by_side(rewards, estimator.estimator, log), **table.how | {"limit": table.limit or 0})
         return
-    with opened(find(what), log, screen, roles=formula.needs, baseline=formula.baseline_field or None) as rollouts:
-        calculation(screen, of_group(rollouts, key, formula, log))
+    if rewards is not None:
+        worked = of_rewards(rewards, resolve(estimator.estimator, like=estimator.like, axes=estimator.axes), log)
+    else:
+        found = find(what)
+        formula = chosen(estimator, log, found)
+        with opened(found, log, screen, roles=formula.needs, baseline=formula.baseline_field or None) as rollouts:
+            worked = of_group(rollouts, key, formula, log)
+    if table.format in ("auto", "table"):
+        calculation(screen, worked)
+    else:
+        screen.show(worked.rollouts, **table.how)
 
 
 def typed_rewards(what: list[str]) -> list[float | None] | None:

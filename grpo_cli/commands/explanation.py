@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from grpo_cli.commands.views import summarised_frame
+from grpo_cli.commands.working import statistics, worked
 from grpo_cli.core.estimators import resolve
+from grpo_cli.core.frameworks import FRAMEWORKS
 from grpo_cli.core.steps import advantages, trace
-from grpo_cli.errors import UsageError
-from grpo_cli.render.report import Calculation, CalculationStep
+from grpo_cli.errors import GrpoAdvError, UsageError
+from grpo_cli.render.digits import number
+from grpo_cli.render.report import Calculation
 from grpo_cli.render.tables import Kind, Table
 
 if TYPE_CHECKING:
@@ -23,20 +26,18 @@ if TYPE_CHECKING:
     from grpo_cli.options import LogOptions
 
 
+_DISTINCT = 6
+"""How many distinct rewards have a column of their own."""
+
+
 def of_rewards(rewards: Sequence[float | None], estimator: Estimator, options: LogOptions) -> Calculation:
     """The calculation for one group of rewards typed in."""
-    if any(reward is not None and math.isinf(reward) for reward in rewards):
-        raise UsageError("an infinite reward has no advantage")
     if estimator.needs:
         raise UsageError(
             f"{estimator.spec} needs more than rewards: {', '.join(sorted(estimator.needs))}",
             hint="explain a group of a log: grpo-adv explain FILES --key ID",
         )
-    frame = pl.DataFrame(
-        {"group": [0] * len(rewards), "batch": [0] * len(rewards), "reward_0": list(rewards)},
-        schema={"group": pl.UInt32, "batch": pl.UInt32, "reward_0": pl.Float64},
-    )
-    return _calculation(f"{len(rewards)} rewards", frame, 0, [1.0], estimator, options)
+    return _calculation(f"{len(rewards)} rewards", _frame(rewards), 0, {"reward": 1.0}, estimator, options)
 
 
 def of_group(log: RolloutLog, key: str | None, estimator: Estimator, options: LogOptions) -> Calculation:
@@ -46,12 +47,53 @@ def of_group(log: RolloutLog, key: str | None, estimator: Estimator, options: Lo
     named = log.groups.named.row(group, named=True)
     step = "" if named["step"] is None else f" at step {named['step']}"
     title = f"group {named['id']}{step}: {named['key']}"
-    return _calculation(title, log.frame, group, log.reading.weights, estimator, options)
+    rewards = {str(field): weight for field, weight in log.reading.rewards}
+    return _calculation(title, log.frame, group, rewards, estimator, options)
+
+
+def side_by_side(rewards: Sequence[float | None], spec: str | None, options: LogOptions) -> Table:
+    """What each framework gives for these rewards: a row per framework, a column per distinct reward.
+
+    Without `spec` it is the framework's default estimator; a framework that has no such one is left out. A formula
+    that needs more than rewards has no numbers.
+    """
+    frame = _frame(rewards)
+    firsts = {reward: row for row, reward in reversed(list(enumerate(rewards)))}
+    distinct = sorted((reward for reward in firsts if reward is not None), reverse=True)[:_DISTINCT]
+    columns = {f"r={number(reward)}": firsts[reward] for reward in distinct}
+    if None in firsts:
+        columns["missing"] = firsts[None]
+    rows = []
+    for name in FRAMEWORKS:
+        try:
+            estimator = resolve(spec, like=name)
+        except UsageError:
+            continue
+        try:
+            values = advantages(frame, estimator, tolerance=options.tolerance).to_list()
+        except GrpoAdvError:
+            values = [None] * len(rewards)
+        numbers = {column: values[row] for column, row in columns.items()}
+        rows.append({"estimator": estimator.spec} | numbers | {"formula": estimator.formula})
+    if not rows:
+        raise UsageError(f"no framework has an estimator {spec}", hint="grpo-adv estimators lists those of each")
+    kinds = {"estimator": Kind.ID} | dict.fromkeys(columns, Kind.NUMBER) | {"formula": Kind.TEXT}
+    return Table("frameworks", pl.DataFrame(rows, schema_overrides=dict.fromkeys(columns, pl.Float64)), kinds)
+
+
+def _frame(rewards: Sequence[float | None]) -> pl.DataFrame:
+    if any(reward is not None and math.isinf(reward) for reward in rewards):
+        raise UsageError("an infinite reward has no advantage")
+    return pl.DataFrame(
+        {"group": [0] * len(rewards), "batch": [0] * len(rewards), "reward_0": list(rewards)},
+        schema={"group": pl.UInt32, "batch": pl.UInt32, "reward_0": pl.Float64},
+    )
 
 
 def _calculation(
-    title: str, frame: pl.DataFrame, group: int, weights: Sequence[float], estimator: Estimator, options: LogOptions
+    title: str, frame: pl.DataFrame, group: int, named: dict[str, float], estimator: Estimator, options: LogOptions
 ) -> Calculation:
+    weights = list(named.values())
     traces = trace(frame, estimator, groups=[group], weights=weights, tolerance=options.tolerance)
     result = advantages(frame, estimator, weights=weights, tolerance=options.tolerance)
     rows = frame["group"].eq(group).arg_true()
@@ -65,33 +107,9 @@ def _calculation(
     return Calculation(
         title=f"{title}: {estimator.spec}, {estimator.formula}",
         rewards=columns["reward"].to_list(),
-        steps=[*_statistics(summary), *_told(traces)],
+        steps=[*statistics(summary, columns["reward"].to_list()), *worked(traces, rows.to_list(), list(named))],
         rollouts=Table("rollouts", pl.DataFrame(columns), kinds),
     )
-
-
-def _statistics(summary: dict[str, Any]) -> list[CalculationStep]:
-    n, scored = summary["n"], summary["scored"]
-    of = f"{scored} scored" if scored == n else f"{scored} scored of {n}"
-    return [
-        CalculationStep("n", of, scored),
-        CalculationStep("mean", "sum of rewards / n", summary["mean"]),
-        CalculationStep("std", "population std, ddof 0: sqrt(sum of (r - mean)^2 / n)", summary["std"]),
-        CalculationStep("sample std", "ddof 1: sqrt(sum of (r - mean)^2 / (n - 1))", summary["sample_std"]),
-        CalculationStep("status", str(summary["status"]), None),
-    ]
-
-
-def _told(traces: Sequence[StepTrace]) -> list[CalculationStep]:
-    """What each step subtracts and divides by, where it is one number for the whole group."""
-    told = []
-    for at, step in enumerate(traces):
-        name = "x" if at else "r"
-        for label, column in (("subtract", "subtracted"), ("divide by", "divided_by")):
-            values = {row.get(column) for row in step.rows if row["after"] is not None}
-            if len(values) == 1 and None not in values:
-                told.append(CalculationStep(label, step.text.replace("r", name, 1) if at else step.text, values.pop()))
-    return told
 
 
 def _columns(
