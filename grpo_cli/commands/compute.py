@@ -27,19 +27,19 @@ def compute(
     The default is grpo: (r - mean) / std over each group, with the population std (ddof 0) and eps 0. A group is
     the rollouts of one prompt at one step. Ends with the groups that say most, and how many carry no signal.
     """
+    from grpo_cli.commands.formula import chosen, offer
     from grpo_cli.commands.opening import opened
     from grpo_cli.commands.reporting import report
     from grpo_cli.commands.views import groups_table, summarised
     from grpo_cli.commands.written import new_fields
-    from grpo_cli.core.estimators import resolve
     from grpo_cli.core.steps import advantages
     from grpo_cli.logs.output import plan
     from grpo_cli.logs.source import find
     from grpo_cli.logs.writing import write_back
     from grpo_cli.render.screen import check_sort
 
-    formula = resolve(estimator.estimator, axes=estimator.axes)
     found = find(files)
+    formula = chosen(estimator, log, found)
     targets = plan(found.files, output=output.output, in_place=output.in_place, force=output.force)
     with opened(found, log, screen, roles=formula.needs, baseline=formula.baseline_field or None) as rollouts:
         advantage = advantages(rollouts.frame, formula, weights=rollouts.reading.weights, tolerance=log.tolerance)
@@ -48,3 +48,5 @@ def compute(
         fields, note = new_fields(rollouts, advantage, groups, formula, output)
         written = write_back(rollouts, targets, fields)
         report(screen, rollouts, groups, formula, written, log, table, note)
+        if not estimator.given and (own := offer(rollouts, formula)):
+            screen.note(own)
