@@ -41,5 +41,5 @@ def estimators(
     if plain:
         screen.show(estimators_table(plain), **how)
     if of_frameworks:
-        screen.print("", "as frameworks compute them:", "")
+        screen.print("", "as frameworks compute them, * what --like alone gives:", "")
         screen.show(frameworks_table(of_frameworks), **how)

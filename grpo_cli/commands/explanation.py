@@ -13,6 +13,7 @@ from grpo_cli.core.estimators import resolve
 from grpo_cli.core.frameworks import FRAMEWORKS
 from grpo_cli.core.steps import advantages, trace
 from grpo_cli.errors import GrpoAdvError, UsageError
+from grpo_cli.frame import Status
 from grpo_cli.render.digits import number
 from grpo_cli.render.report import Calculation
 from grpo_cli.render.tables import Kind, Table
@@ -109,6 +110,7 @@ def _calculation(
         rewards=columns["reward"].to_list(),
         steps=[*statistics(summary, columns["reward"].to_list()), *worked(traces, rows.to_list(), list(named))],
         rollouts=Table("rollouts", pl.DataFrame(columns), kinds),
+        remarks=[estimator.fault] if estimator.fault and Status(summary["status"]).zero_variance else [],
     )
 
 
@@ -131,7 +133,7 @@ def _columns(
         suffix = f" {at}" if len(traces) > 1 else ""
         for label, column in (("- centre", "subtracted"), ("/ scale", "divided_by"), ("= x", "after")):
             values = [by_row.get(row, {}).get(column) for row in rows]
-            varies = len({value for value in values if value is not None}) > 1
+            varies = len({round(value, 12) for value in values if value is not None}) > 1
             last = column == "after" and at == len(traces)
             if varies and not last:
                 columns[label + suffix] = pl.Series(values, dtype=pl.Float64)
