@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import errno
-import inspect
 import os
 import re
 import signal
 import sys
+from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 import grpo_cli
-from grpo_cli.commands import compare, compute, estimators, explain, groups, verify
+from grpo_cli.commands import compare, compute, estimators, explain, groups, inspect, verify
 from grpo_cli.errors import GrpoAdvError
 from grpo_cli.logs import replacement
 from grpo_cli.render.screen import Screen
@@ -53,7 +53,7 @@ def _add(panel: str, *modules: ModuleType) -> None:
 
 def _help(command: Callable[..., None], examples: str) -> str:
     """The docstring as flowing paragraphs, then the examples, a line each; no bracket in them is taken for markup."""
-    paragraphs = [" ".join(paragraph.split()) for paragraph in inspect.cleandoc(command.__doc__ or "").split("\n\n")]
+    paragraphs = [" ".join(paragraph.split()) for paragraph in cleandoc(command.__doc__ or "").split("\n\n")]
     lines = ["Examples:", *(f"  {line}" for line in examples.strip().splitlines())]
     return "\n\n".join([*paragraphs, "\n".join(lines)]).replace("[", "\\[")
 
@@ -61,7 +61,7 @@ def _help(command: Callable[..., None], examples: str) -> str:
 _add("Compute", compute)
 _add("Look", groups, compare, explain)
 _add("Check", verify)
-_add("Files", estimators)
+_add("Files", inspect, estimators)
 
 
 def _version(wanted: bool) -> None:

@@ -14,7 +14,7 @@ from grpo_cli.logs.keys import Key
 from grpo_cli.logs.layout import PER_GROUP_SIZE, RECORD, Layout
 from grpo_cli.logs.reading import ASKED, NO_STEP, PLACES, STEP_FROM_PATH, Asked, NotTaken, Reading
 from grpo_cli.logs.rewards import choose_rewards
-from grpo_cli.logs.roles import CONVERSATIONS, PROMPTS, WEAK_IDS, WITHOUT_TAIL
+from grpo_cli.logs.roles import CONVERSATIONS, PROMPT_IDS, PROMPTS, WEAK_IDS, WITHOUT_TAIL
 from grpo_cli.logs.strangers import what_it_is
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _key(asked: Asked, layout: Layout, columns: Columns, group_size: int | None)
             unfit = _unfit(candidate, keys, columns)
             choice = _KeyChoice(keys, (), _key_why(candidate, layout), not_taken)
             if not unfit:
-                return choice
+                return choice._replace(not_taken=[*not_taken, *_other_keys(choice, not_taken, columns)])
             not_taken.append(NotTaken("key", candidate, unfit))
             if candidate in WEAK_IDS:
                 third = third or choice
@@ -107,6 +107,13 @@ def _key(asked: Asked, layout: Layout, columns: Columns, group_size: int | None)
     unfit = next(reason for _, text, reason in not_taken if text == ",".join(map(str, found.keys)))
     others = [one for one in not_taken if one.name != str(name)]
     return found._replace(why=f"{found.why}, though it is {unfit}", not_taken=others)
+
+
+def _other_keys(choice: _KeyChoice, named: Sequence[NotTaken], columns: Columns) -> list[NotTaken]:
+    """Fields that might be keys by their names, and come later than the one that was chosen."""
+    taken = {key.field.top for key in choice.keys} | {one.name for one in named}
+    others = [name for name in (*PROMPT_IDS, *PROMPTS) if name in columns.names and name not in taken]
+    return [NotTaken("key", name, f"{', '.join(map(str, choice.keys))} comes first") for name in others]
 
 
 _NO_VALUE = "without a value"

@@ -70,14 +70,15 @@ class Layout:
     @property
     def why(self) -> str:
         """Why a field plays a role that the layout gives to it."""
-        return f"{self.name}'s" if self.has else "known name"
+        return "the layout's" if self.has else "known name"
 
-    def evidence(self) -> str:
-        """What a log shows that is laid out like this."""
-        said = [f"has {', '.join(either.replace('|', ' or ') for either in self.has)}"] if self.has else []
+    def evidence(self, names: Collection[str]) -> str:
+        """What records with the top-level fields `names` show of this layout."""
+        there = [", ".join(name for name in either.split("|") if name in names) for either in self.has]
+        said = [f"has {', '.join(there)}"] if there else []
         said += [f"{name} holds {_FORMS[form]}" for name, form in self.holds.items()]
         said += ["every value is a list, all of one length"] if self.is_table else []
-        said += [f"has no {', '.join(self.lacks)}"] if self.lacks else []
+        said += [f"has no {self.lacks[0]}"] if self.lacks else []
         return "; ".join(said) or "no other layout fits"
 
 

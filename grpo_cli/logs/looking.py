@@ -128,10 +128,10 @@ def _leading(files: Sequence[LogFile], asked: str | None) -> tuple[LogFile, Layo
             if LAYOUTS[asked].matches(names, records):
                 return file, LAYOUTS[asked], "asked for"
         elif found != PLAIN:
-            return file, found, found.evidence()
+            return file, found, found.evidence(names)
         if plain is None and _looks_like_rollouts(names):
             plain = file
-    return plain or files[0], LAYOUTS[asked] if asked else PLAIN, "asked for" if asked else PLAIN.evidence()
+    return plain or files[0], LAYOUTS[asked] if asked else PLAIN, "asked for" if asked else PLAIN.evidence(())
 
 
 def _looks_like_rollouts(names: Sequence[str]) -> bool:

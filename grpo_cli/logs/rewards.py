@@ -17,7 +17,7 @@ from grpo_cli.logs.candidates import (
 )
 from grpo_cli.logs.fields import ALL_FIELDS, EACH, Field, Name, Reduce
 from grpo_cli.logs.reading import ASKED, NotTaken, reward_flags
-from grpo_cli.logs.roles import LOGGED, REWARD_PART, VERDICTS
+from grpo_cli.logs.roles import LOGGED, REWARD_PART, REWARDS, VERDICTS
 from grpo_cli.logs.strangers import what_it_is
 
 if TYPE_CHECKING:
@@ -80,9 +80,18 @@ def _known(columns: Columns) -> RewardChoice | None:
         elif not {field for field, _ in chosen.chosen} & set(made):
             not_taken += [NotTaken("reward", str(field), f"{_names(chosen)} comes first") for field in made]
     if chosen is not None:
+        not_taken += _others(chosen, not_taken, columns)
         return chosen
     empty = columns.first([name for name in candidates if ALL_FIELDS not in name and "+" not in name], all_missing)
     return RewardChoice(((empty, 1.0),), f"{why}, though it has no value", []) if empty else None
+
+
+def _others(choice: RewardChoice, named: Sequence[NotTaken], columns: Columns) -> list[NotTaken]:
+    """Fields that might be rewards by their names, and that the layout does not know."""
+    taken = {field.top for field, _ in choice.chosen} | {one.name for one in named}
+    others = [name for name in columns.names if name not in taken and (name in REWARDS or re.search(REWARD_PART, name))]
+    others = [name for name in others if holds_numbers(columns.values(Field.named(name)))]
+    return [NotTaken("reward", name, f"{_names(choice)} comes first") for name in others]
 
 
 def _names(choice: RewardChoice) -> str:
