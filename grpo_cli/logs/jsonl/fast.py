@@ -9,7 +9,8 @@ Polars 2.1 and guarded here:
   value is missing, each name is there, and none can be there twice.
 - A missing value may be null or absent, and an absent one misspelt: the reference looks.
 - It spells numbers in keys its own way (small, huge, negative zero), and objects and lists; a lone surrogate becomes
-  NUL. Such keys are left to the reference, unless the line shows that they are strings or integers.
+  NUL. Such keys are believed where the line shows that they are strings or integers, objects and lists are read from
+  the line, and others left to the reference.
 - It reads 1,024 levels of nesting.
 - It refuses what is not JSON, NaN, Infinity, byte-order marks, what is not UTF-8, booleans and strings as numbers,
   integers beyond float64: then the reference reads the block.
@@ -25,7 +26,7 @@ import polars as pl
 from grpo_cli.logs.fields import Each, Name
 from grpo_cli.logs.format import Kind, OnBadLine, Records, Want
 from grpo_cli.logs.jsonl import blocks as stream
-from grpo_cli.logs.jsonl import guards
+from grpo_cli.logs.jsonl import guards, nested
 from grpo_cli.logs.jsonl.columns import NumberColumn
 from grpo_cli.logs.jsonl.known import remember, signature
 from grpo_cli.logs.jsonl.lines import MAX_DEPTH, Names, record
@@ -45,7 +46,7 @@ _LINE = "line"
 _MATCHES = "matches"
 _LENGTH = "length"
 
-_ODD_KEY = r"^(?:[\[{]|-?[0-9]{16}|-0$|-?0\.000)|\x00"
+_ODD_KEY = r"^(?:[\[{]|-?[0-9]{16}|-0$|-?0\.000)"
 
 
 @dataclass(frozen=True)
@@ -152,19 +153,27 @@ def _believed(block: Block, plan: Plan, frame: pl.DataFrame, lines: pl.DataFrame
             return None
     doubts = [_is_missing(frame[name]) for name in frame.columns]
     crowded = lines[_MATCHES] != plan.names
-    odd = {name: frame[name].str.contains(_ODD_KEY).fill_null(value=False) for name in plan.keys}
+    odd = {name: _is_odd(frame[name]) for name in plan.keys}
     long = lines[_LENGTH] > 2 * MAX_DEPTH
     if crowded.any() or long.any() or any(mask.any() for mask in odd.values()):
         text = _text(block) if text is None else text
         line = text[_LINE].gather(lines["index"])
-        doubts.append(crowded & (line.str.count_matches(plan.guards[1]) != plan.names))
-        doubts += [mask & ~_is_plain(line, frame[name], plan.keys[name]) for name, mask in odd.items() if mask.any()]
+        if crowded.any():
+            doubts.append(crowded & (line.str.count_matches(plan.guards[1]) != plan.names))
         if long.any():
             doubts.append(long & (line.str.count_matches(r"[\[{]") > MAX_DEPTH))
+        for name, mask in odd.items():
+            frame, unread = _mended(frame, name, mask, line, plan.keys[name])
+            doubts.append(unread)
     rows = pl.select(pl.any_horizontal(doubts)).to_series().arg_true()
     if rows.len() > _MOST_DOUBTED * frame.height:
         return None
     return _with_lines(block, frame, rows.to_list(), lines["index"].gather(rows).to_list())
+
+
+def _is_odd(key: pl.Series) -> pl.Series:
+    """Where Polars may spell a key in its own way."""
+    return (key.str.contains(_ODD_KEY) | key.str.contains("\0", literal=True)).fill_null(value=False)
 
 
 def _text(block: Block) -> pl.DataFrame:
@@ -175,6 +184,20 @@ def _is_missing(values: pl.Series) -> pl.Series:
     if values.dtype == pl.List(pl.Float64):
         return values.list.eval(pl.element().is_null()).list.any().fill_null(value=True)
     return values.is_null()
+
+
+def _mended(
+    frame: pl.DataFrame, name: str, odd: pl.Series, line: pl.Series, spelt: str
+) -> tuple[pl.DataFrame, pl.Series]:
+    """The frame with odd keys read from the lines where they are objects or lists, and which are still doubted."""
+    if not odd.any():
+        return frame, odd
+    odd &= ~_is_plain(line, frame[name], spelt)
+    rows = odd.arg_true()
+    if not rows.len():
+        return frame, odd
+    keys = _put(frame[name], rows.to_list(), nested.canonical(line.gather(rows), spelt))
+    return frame.with_columns(keys.alias(name)), odd & keys.is_null()
 
 
 def _is_plain(line: pl.Series, key: pl.Series, name: str) -> pl.Series:

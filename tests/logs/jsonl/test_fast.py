@@ -71,8 +71,8 @@ GOOD = b'{"id": "a", "text": "x", "reward": 1, "info": {"score": 2}}\n'
         (b'{"id": 1e-7, "reward": 1}', 8),
         (b'{"id": -0.0, "reward": 1}', 8),
         (b'{"id": 1.2345678901234567e29, "reward": 1}', 8),
-        (b'{"id": ["b", {"x": 1.0}], "reward": 1}', 8),
-        (b'{"id": {"b": 1, "a": 2}, "reward": 1}', 8),
+        (b'{"id": ["b", {"x": 1.0}], "reward": 1}', 9),
+        (b'{"id": {"b": 1, "a": 2}, "reward": 1}', 9),
         (b'{"id": "p\\ud83d", "reward": 1}', 8),
         (b'{"id": "\\u0000", "reward": 1}', 8),
         (b'{"id": "b", "reward": null}', 8),
@@ -148,6 +148,39 @@ def test_a_misspelling_is_weighed_against_records_that_polars_read(tmp_path):
 )
 def test_what_polars_can_be_asked_for(fields, possible):
     assert (fast.Plan.of(wants(*fields).items()) is not None) is possible
+
+
+MESSAGES = [
+    '[{"role": "user", "content": "a"}]',
+    '[{"content": "a", "role": "user"}]',
+    '[{"role":"user","content":"a"}]',
+    '[{"role": "user", "content": "b \\ud83d"}]',
+    '[{"role": "user", "content": "b \\ud83e"}]',
+    '[{"role": "user", "content": "\\u00e9 ], \\"reward\\": 2"}]',
+    '[{"role": "user", "content": 1}]',
+    '[{"role": "user", "content": 1.0}]',
+    '[{"role": "user", "content": 1, "content": 2}]',
+    '{"b": 100000000000000000001, "a": []}',
+    '{"b": 1e2, "a": []}',
+    "[]",
+    "{}",
+    '"[]"',
+    "7",
+    '"é"',
+]
+
+
+@pytest.mark.parametrize(
+    "form", ['{"id": %s, "reward": 1}', '{"reward":1,"id" :\t%s }', '{"id":%s,"x":[1,"]"],"reward":0}']
+)
+def test_messages_as_keys_are_canonical_and_are_not_left_to_the_reference(tmp_path, form):
+    lines = [form % text for text in MESSAGES]
+    data = "\n".join(lines * 2).encode()
+    found = both(tmp_path / "x", data, PLAIN)
+    assert len(set(found[0]["id"])) == 13
+    assert parsed(data, PLAIN) == len(lines) * 2
+    mixed = "\n".join(['{"reward": 0, "id": 1}', *lines, '{"x": 1, "id": [2], "reward": 2}'])
+    both(tmp_path / "x", mixed.encode(), PLAIN, size=300)
 
 
 def test_blocks_of_blank_lines_and_empty_files(tmp_path):
