@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -44,11 +45,16 @@ def in_order(
     work: Callable[[Item], Result], items: Iterable[Item], workers: int = WORKERS
 ) -> Iterator[tuple[Item, Result]]:
     """Each item with what `work` makes of it; the next ones are worked on while one is in use."""
+    items = iter(items)
+    head = list(islice(items, 2))
+    if len(head) < 2:  # one block: no thread is worth its start
+        yield from ((item, work(item)) for item in head)
+        return
     from concurrent.futures import ThreadPoolExecutor
 
     waiting: deque[tuple[Item, Future[Result]]] = deque()
     with ThreadPoolExecutor(workers, thread_name_prefix="block") as pool:
-        for item in items:
+        for item in chain(head, items):
             waiting.append((item, pool.submit(work, item)))
             if len(waiting) > workers:
                 done, result = waiting.popleft()
