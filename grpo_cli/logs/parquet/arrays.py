@@ -48,7 +48,7 @@ def used(array: ArrowArray) -> ArrowArray:
 def encoded(array: ArrowArray) -> ArrowArray | None:
     """`array` as a dictionary, where pyarrow or Polars can make one that keeps unlike values apart."""
     if pa.types.is_nested(array.type):
-        return __encoded_nested(array)
+        return _encoded_nested(array)
     try:
         if isinstance(array.type, pa.BaseExtensionType):
             stored = array.storage.dictionary_encode()
@@ -59,9 +59,10 @@ def encoded(array: ArrowArray) -> ArrowArray | None:
         return None
 
 
-def __encoded_nested(array: ArrowArray) -> ArrowArray | None:
+def _encoded_nested(array: ArrowArray) -> ArrowArray | None:
     if not _is_comparable(array.type):
         return None
+    array.validate(full=True)  # Polars takes text on trust
     rows = pl.DataFrame({"value": pl.from_arrow(array)}).with_row_index("row")
     first = rows.select(pl.col("row").min().over("value"))["row"]
     distinct = first.unique().sort()

@@ -88,7 +88,7 @@ class Numbers:
             # by way of text: pyarrow's own cast is up to a few roundings off
             return series(pc.cast(pc.cast(array, pa.string()), pa.float64()))
         if _holds_numbers(kind):
-            return series(pc.cast(array, pa.float64(), safe=False))
+            return series(array if kind == pa.float64() else pc.cast(array, pa.float64(), safe=False))
         if is_text(kind) or is_binary(kind):
             return self._from_text(array)
         if is_list(kind):

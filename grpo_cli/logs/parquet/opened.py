@@ -90,6 +90,8 @@ class Opened:
     footer: bytes
     end: int
     """Where the footer begins."""
+    row_bytes: float
+    """What a row of the fields takes when it is decoded, going by the first rows; 0 where they were not looked at."""
 
     @property
     def rows(self) -> int:
@@ -136,9 +138,10 @@ class Opened:
             yield span
 
     def _rows_at_once(self) -> int:
-        """How many rows of the wanted columns make up `DECODED` bytes, going by the first row group."""
-        size = sum(chunk.bytes for chunk in self.chunks if chunk.path in set(self.paths))
-        return int(DECODED * self.parquet.metadata.row_group(0).num_rows // size) if size > 0 else ROWS
+        """How many rows of the wanted columns make up `DECODED` bytes."""
+        stored = sum(chunk.bytes for chunk in self.chunks if chunk.path in set(self.paths))
+        row = max(self.row_bytes, stored / max(self.parquet.metadata.row_group(0).num_rows, 1) if stored else 0)
+        return int(DECODED / row) if row > 0 else ROWS
 
     def column(self, batch: Any, name: str) -> Any:
         """The top-level column called `name` of a batch of this file."""
@@ -182,10 +185,10 @@ def _opened(file: LogFile, fields: Sequence[Field], shared_texts: bool, end: int
         streamed = {"metadata": metadata, "pre_buffer": False, "buffer_size": BUFFER}
         texts = _texts(metadata.schema, schema, paths) if shared_texts else []
         with pq.ParquetFile(source, **streamed) as first:
-            long = _long(first, texts)
+            long, row_bytes = _glance(first, texts, paths) if shared_texts else ([], 0.0)
         with pq.ParquetFile(source, read_dictionary=long, **streamed) as parquet:
             chunks = first_chunks(footer)
-            yield Opened(file, parquet, list(dict.fromkeys(schema.names)), here, paths, chunks, footer, end)
+            yield Opened(file, parquet, list(dict.fromkeys(schema.names)), here, paths, chunks, footer, end, row_bytes)
 
 
 def check_values(rows: Any) -> None:
@@ -243,12 +246,18 @@ def _texts(schema: pq.ParquetSchema, arrow: pa.Schema, paths: Collection[str]) -
     return [field.name for field in arrow if is_text(field.type) and field.name in paths and counts[field.name] == 1]
 
 
-def _long(parquet: pq.ParquetFile, texts: Sequence[str]) -> list[str]:
-    """Those of the columns `texts` whose first values are long; a chunk's size says little, for texts may repeat."""
-    rows = next(parquet.iter_batches(GLANCE, columns=texts), None) if texts else None
-    if rows is None:
-        return []
-    return [name for name in texts if rows.column(name).nbytes > LONG * len(rows)]
+def _glance(parquet: pq.ParquetFile, texts: Sequence[str], paths: Sequence[str]) -> tuple[list[str], float]:
+    """Those of `texts` whose first values are long, and the bytes that a row of the other columns takes.
+
+    The size of a column chunk says little: values may repeat.
+    """
+    rows = next(parquet.iter_batches(GLANCE, columns=paths), None) if paths else None
+    if not rows:
+        return [], 0.0
+    long = [name for name in texts if rows.column(name).nbytes > LONG * len(rows)]
+    return long, sum(
+        rows.column(at).nbytes for at in range(rows.num_columns) if rows.schema.names[at] not in long
+    ) / len(rows)
 
 
 def _leaves(schema: pq.ParquetSchema, arrow: pa.Schema, names: Sequence[str]) -> list[str]:

@@ -7,6 +7,7 @@ import json
 import uuid
 from decimal import Decimal
 
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from grpo_cli.errors import InputError
 from grpo_cli.logs.fields import Field
-from grpo_cli.logs.format import Kind, Want, spell
+from grpo_cli.logs.format import Kind, Want, hashed, spell
 from grpo_cli.logs.parquet import Parquet
 
 
@@ -93,6 +94,25 @@ def test_a_chat_message_is_one_key_in_parquet_and_jsonl(log):
     first, second = keys(log, array)
     assert first == spell(json.loads(json.dumps(messages)))
     assert second == '[{"content":"2+2?\\n","name":"bob","role":"user"}]'
+
+
+@pytest.mark.parametrize("field", ["k", "k[]", "k[0].content", "nowhere", "nowhere[]"])
+def test_a_hash_stands_for_the_key(log, field):
+    messages = [[{"role": "user", "content": f"{row % 3}" * 50}] for row in range(20)]
+    file = log(pa.table({"k": [*messages, None, []]}), row_group_size=7)
+    wants = {kind.name: Want(Field.parse(field), kind) for kind in (Kind.KEY, Kind.HASH)}
+    frame = Parquet().read(file, wants, "error").frame
+    each = field.endswith("[]")
+    expected = pl.col("KEY").list.eval(hashed(pl.element())) if each else hashed(pl.col("KEY"))
+    assert frame["HASH"].equals(frame.select(expected).to_series(), check_names=False)
+
+
+def test_hashes_of_texts_are_those_of_their_keys(log):
+    texts = ["long prompt " * 9 + str(row % 4) for row in range(60)]
+    file = log(pa.table({"k": texts}), row_group_size=20)
+    want = {"k": Want(Field.named("k"), Kind.HASH)}
+    found = Parquet().read(file, want, "error").frame["k"]
+    assert found.equals(pl.DataFrame({"k": texts}).select(hashed(pl.col("k"))).to_series(), check_names=False)
 
 
 def test_text_that_is_not_utf8_is_an_error_with_its_row(log):

@@ -26,7 +26,7 @@ def table():
             "reward": pa.array([1.0, None] * 20, pa.float32()),
             "label": pa.array([1, 0] * 20, pa.int64()),
             "messages": [[{"role": "user", "content": "x"}]] * 40,
-            "when": pa.array(range(40), pa.timestamp("ns", "UTC")),
+            "when": pa.array(range(0, 40_000, 1000), pa.timestamp("ns", "UTC")),
         }
     )
     schema = made.schema.set(2, made.schema.field(2).with_metadata({b"unit": b"class"}))
