@@ -85,6 +85,12 @@ class Format(Protocol):
     def values(self, file: LogFile, records: Sequence[int], fields: Sequence[Field]) -> list[list[Any]]:
         """For each of `records` (ascending, from 0), the values of `fields` as Python values."""
 
+    def picked(self, file: LogFile, records: Sequence[int], fields: Sequence[Field]) -> list[tuple[int, list[Any]]]:
+        """For each of `records` (ascending, from 0), its line (see `locate`) and the values of `fields`.
+
+        In a file that has been read, only these lines are read as JSON.
+        """
+
     def append(
         self,
         file: LogFile,
@@ -105,7 +111,10 @@ class Format(Protocol):
         """
 
     def keep(self, file: LogFile, target: BinaryIO, mask: pl.Series) -> None:
-        """Write the file to `target` with only the records where `mask` (a Boolean a record) is true."""
+        """Write the file to `target` with only the records where `mask` (a Boolean a record) is true.
+
+        Blank lines, and lines that are no records, stay.
+        """
 
 
 def hashed(key: pl.Expr) -> pl.Expr:

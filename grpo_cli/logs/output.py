@@ -33,8 +33,12 @@ class Target:
         return "standard output" if self.path is None else str(self.path)
 
 
-def plan(files: Sequence[LogFile], *, output: str | None, in_place: bool, force: bool) -> list[Target]:
+def plan(
+    files: Sequence[LogFile], *, output: str | None, in_place: bool = False, force: bool = False, word: str = WRITTEN
+) -> list[Target]:
     """One target a file, in order. Several JSONL files may share one: they follow one another.
+
+    What is written beside its input is called `X.WORD.EXT`.
 
     Raises:
         UsageError: the options do not say where each file goes, or say it twice.
@@ -45,11 +49,11 @@ def plan(files: Sequence[LogFile], *, output: str | None, in_place: bool, force:
     if output == "":
         raise UsageError("--output is empty", hint="name a file or a folder, or - for standard output")
     try:
-        targets = _in_place(files) if in_place else _beside_or_at(files, output)
+        targets = _in_place(files) if in_place else _beside_or_at(files, output, word)
         inputs = {} if in_place else {_identity(file.path): file.name for file in files}
         for path in dict.fromkeys(target.path for target in targets):
             if path is not None:
-                _refuse_loss(path, inputs, force=force or in_place)
+                _refuse_loss(path, inputs, word, force=force or in_place)
     except OSError as error:  # a name that is too long, a folder that may not be looked into
         raise writing_failed(error, str(error.filename or output)) from error
     _refuse_one_for_several(targets)
@@ -63,15 +67,16 @@ def _in_place(files: Sequence[LogFile]) -> list[Target]:
     return [Target(file, file.path, file.compression) for file in files]
 
 
-def _beside_or_at(files: Sequence[LogFile], output: str | None) -> list[Target]:
+def _beside_or_at(files: Sequence[LogFile], output: str | None, word: str) -> list[Target]:
     if output is None:
         if len(files) == 1 and files[0].is_stdin:
             return [Target(files[0], None, None)]
         if len(files) == 1:
-            return [Target(files[0], _beside(files[0]), files[0].compression)]
+            return [Target(files[0], _beside(files[0], word), files[0].compression)]
         raise UsageError(
             f"{len(files)} input files, and nothing says where the output goes",
-            hint="-o DIR/ writes each below that folder, --in-place adds to each file",
+            hint="-o DIR/ writes each below that folder"
+            + (", --in-place adds to each file" if word == WRITTEN else ""),
         )
     if output == STDOUT:
         _refuse_several_parquet(files, "standard output")
@@ -83,9 +88,9 @@ def _beside_or_at(files: Sequence[LogFile], output: str | None) -> list[Target]:
     return [Target(file, path, _packing(path, file)) for file in files]
 
 
-def _beside(file: LogFile) -> Path:
+def _beside(file: LogFile, word: str) -> Path:
     stem, suffix = split_suffixes(file.path.name)
-    return file.path.with_name(f"{stem}.{WRITTEN}{suffix}")
+    return file.path.with_name(f"{stem}.{word}{suffix}")
 
 
 def _packing(path: Path, file: LogFile) -> Compression | None:
@@ -126,7 +131,7 @@ def _below(folder: Path, files: Sequence[LogFile]) -> list[Target]:
     return [Target(file, folder / file.relative, file.compression) for file in files]
 
 
-def _refuse_loss(path: Path, inputs: dict[tuple[int, int], str], *, force: bool) -> None:
+def _refuse_loss(path: Path, inputs: dict[tuple[int, int], str], word: str, *, force: bool) -> None:
     if not path.exists():
         return
     if path.is_dir():
@@ -135,7 +140,8 @@ def _refuse_loss(path: Path, inputs: dict[tuple[int, int], str], *, force: bool)
         return
     same = inputs.get(_identity(path))
     if same is not None:
-        raise OutputError(f"{path} is the input {same}", hint="--in-place adds the advantages to the file itself")
+        hint = "--in-place adds the advantages to the file itself" if word == WRITTEN else "give another with -o PATH"
+        raise OutputError(f"{path} is the input {same}", hint=hint)
     if not force:
         raise OutputError(f"{path} exists", hint="--force writes over it")
 

@@ -34,6 +34,8 @@ COMPRESSED_SUFFIXES: dict[str, Compression] = {
 LOG_SUFFIXES = (".jsonl", ".ndjson", ".parquet", ".pq")
 WRITTEN = "advantages"
 """What stands before the suffix of an output that is written beside its input."""
+FILTERED = "filtered"
+"""The same of an output that is only some groups of its input."""
 
 _MAGIC: tuple[tuple[bytes, str, str], ...] = (
     (b"version https://git-lfs", "a Git LFS pointer, not the file itself", "fetch it with: git lfs pull"),
@@ -205,7 +207,7 @@ def _in_folder(folder: Path, text: str, notes: list[str]) -> Iterator[Named]:
         one = len(left_out) == 1
         notes.append(
             f"{text}: left out {left_out[0] if one else f'{len(left_out)} files'} written by an earlier run"
-            f" (*.{WRITTEN}.*)"
+            f" ({' or '.join(f'*.{word}.*' for word in _words(left_out))})"
         )
     if not found:
         raise UsageError(
@@ -222,7 +224,14 @@ def _raise(error: OSError) -> None:
 
 def _written_beside(name: str, present: set[str]) -> bool:
     stem, suffix = split_suffixes(name)
-    return stem.endswith(f".{WRITTEN}") and stem.removesuffix(f".{WRITTEN}") + suffix in present
+    return any(
+        stem.endswith(f".{word}") and stem.removesuffix(f".{word}") + suffix in present for word in (WRITTEN, FILTERED)
+    )
+
+
+def _words(names: Sequence[str]) -> list[str]:
+    """What the outputs among `names` are called after."""
+    return [word for word in (WRITTEN, FILTERED) if any(split_suffixes(name)[0].endswith(f".{word}") for name in names)]
 
 
 _spooled: list[Path] = []

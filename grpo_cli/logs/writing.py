@@ -11,11 +11,11 @@ from grpo_cli.errors import OutputError, UsageError
 from grpo_cli.logs.replacement import Replacement, writing_failed
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from pathlib import Path
 
     from grpo_cli.logs.output import Target
-    from grpo_cli.logs.rollouts import NewFields, Part, RolloutLog
+    from grpo_cli.logs.rollouts import NewFields, RolloutLog
 
 
 def write_back(log: RolloutLog, targets: Sequence[Target], fields: NewFields) -> list[Target]:
@@ -28,27 +28,40 @@ def write_back(log: RolloutLog, targets: Sequence[Target], fields: NewFields) ->
         BrokenPipeError: the reader of standard output has gone.
     """
     of_file = {target.file: target for target in targets}
-    at_path: dict[Path | None, list[tuple[Part, Target]]] = {}
-    for part in log.parts:
-        target = of_file[part.file]
-        at_path.setdefault(target.path, []).append((part, target))
+    written = [of_file[part.file] for part in log.parts]
+    write_each(written, lambda at, stream: log.append(log.parts[at], stream, fields))
+    return written
+
+
+def write_each(targets: Sequence[Target], write: Callable[[int, BinaryIO], None]) -> None:
+    """Call `write` with the number of each target and a stream for it; put all in place, or none.
+
+    Targets that share a path follow one another in one stream.
+
+    Raises:
+        OutputError: something cannot be written; every file is then as it was.
+        BrokenPipeError: the reader of standard output has gone.
+    """
+    at_path: dict[Path | None, list[int]] = {}
+    for at, target in enumerate(targets):
+        at_path.setdefault(target.path, []).append(at)
     with Replacement() as replacement:
         for there in at_path.values():
+            first = targets[there[0]]
             try:
                 with ExitStack() as stack:
-                    stream = _stream(there[0][1], replacement, stack)
+                    stream = _stream(first, replacement, stack)
                     lines = _WholeLines(stream) if len(there) > 1 else stream
-                    for part, _ in there:
-                        log.append(part, cast("BinaryIO", lines), fields)  # JSONL only writes to it
+                    for at in there:
+                        write(at, cast("BinaryIO", lines))  # several are JSONL, which is only written to it
                         if isinstance(lines, _WholeLines):
                             lines.end()
                     stream.flush()
             except BrokenPipeError:
                 raise
             except OSError as error:
-                raise writing_failed(error, there[0][1].name) from error
+                raise writing_failed(error, first.name) from error
         replacement.commit()
-    return [of_file[part.file] for part in log.parts]
 
 
 def field_name(wanted: str | None, taken: Collection[str], fallback: str, *, force: bool) -> tuple[str, str | None]:

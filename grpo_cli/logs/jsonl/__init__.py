@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from grpo_cli.logs.jsonl import fast, fast_splice, reference, splice
+from grpo_cli.logs.jsonl import fast, fast_splice, pick, reference
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,6 +42,10 @@ class Jsonl:
         """For each of `records` (ascending, from 0), the values of `fields`."""
         return reference.values(file, records, fields)
 
+    def picked(self, file: LogFile, records: Sequence[int], fields: Sequence[Field]) -> list[tuple[int, list[Any]]]:
+        """For each of `records` (ascending, from 0), its line and the values of `fields`."""
+        return pick.picked(file, records, fields)
+
     def append(
         self,
         file: LogFile,
@@ -56,4 +60,4 @@ class Jsonl:
 
     def keep(self, file: LogFile, target: BinaryIO, mask: pl.Series) -> None:
         """Write the file with only the records where `mask` is true."""
-        splice.keep(file, target, mask)
+        pick.keep(file, target, mask)

@@ -45,6 +45,11 @@ class Parquet:
 
         return read.values(file, records, fields)
 
+    def picked(self, file: LogFile, records: Sequence[int], fields: Sequence[Field]) -> list[tuple[int, list[Any]]]:
+        """For each of `records` (ascending, from 0), its row counted from 1 and the plain values of `fields`."""
+        values = self.values(file, records, fields)
+        return [(record + 1, found) for record, found in zip(records, values, strict=True)]
+
     def append(
         self, file: LogFile, target: BinaryIO, columns: pl.DataFrame, metadata: Mapping[str, str], *, replace: bool
     ) -> str | None:
