@@ -14,7 +14,19 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 import grpo_cli
-from grpo_cli.commands import compare, compute, estimators, explain, groups, inspect, verify
+from grpo_cli.commands import (
+    compare,
+    compute,
+    diff,
+    estimators,
+    explain,
+    groups,
+    inspect,
+    passk,
+    stats,
+    trend,
+    verify,
+)
 from grpo_cli.errors import GrpoAdvError
 from grpo_cli.logs import replacement
 from grpo_cli.render.screen import Screen
@@ -59,7 +71,7 @@ def _help(command: Callable[..., None], examples: str) -> str:
 
 
 _add("Compute", compute)
-_add("Look", groups, compare, explain)
+_add("Look", stats, groups, trend, passk, compare, diff, explain)
 _add("Check", verify)
 _add("Files", inspect, estimators)
 

@@ -8,7 +8,7 @@ pass^k = C(c, k) / C(n, k) (Yao et al. 2024, arXiv 2406.12045, section 3). For k
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
@@ -76,16 +76,18 @@ def at_thresholds(
     ks: Sequence[int],
     thresholds: Sequence[float],
     *,
+    by: Literal["group"] | pl.Series = "group",
     weights: Sequence[float] | None = None,
     confidence: float = CONFIDENCE,
 ) -> pl.DataFrame:
     """`over_groups` of a canonical frame for each pass threshold: its table with a column `threshold` in front.
 
-    An `outcome` column is left aside: thresholds are for rewards.
+    `by` may be a series that gives for each group number its prompt, as for `groups.summary`. An `outcome` column is
+    left aside: thresholds are for rewards.
     """
     rewards = frame.drop("outcome", strict=False)
     tables = [
-        over_groups(summary(rewards, weights=weights, pass_threshold=threshold), ks, confidence).select(
+        over_groups(summary(rewards, by=by, weights=weights, pass_threshold=threshold), ks, confidence).select(
             pl.lit(threshold, dtype=pl.Float64).alias("threshold"), pl.all()
         )
         for threshold in thresholds

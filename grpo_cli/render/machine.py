@@ -30,7 +30,7 @@ _ROWS_AT_ONCE = 50_000
 _JSON_ESCAPES = re.compile(r"\\\\|\\u0000(0000|d[89a-f][0-9a-f]{2})|[^\x00-\x7e]")
 _MD_SPECIAL = re.compile(r"([\\`*\[\]<>&|~]|(?<![^\W_])_|_(?![^\W_]))")
 _RIGHT = (Kind.COUNT, Kind.NUMBER, Kind.SHARE, Kind.BAR)
-_CODE = (Kind.KEY, Kind.SPARK)
+_CODE = (Kind.KEY, Kind.SPARK, Kind.HISTOGRAM)
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 

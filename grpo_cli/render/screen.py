@@ -299,7 +299,7 @@ def _sorted(table: Table, sort: str, *, descending: bool) -> pl.DataFrame:
         by = by.cast(pl.String).replace_strict(
             {status.value: place for place, status in enumerate(Status)}, default=None, return_dtype=pl.UInt8
         )
-    elif kind is Kind.SPARK:
+    elif kind in (Kind.SPARK, Kind.HISTOGRAM):
         by = by.list.mean()
     return table.frame.sort(by, descending=descending, nulls_last=True, maintain_order=True)
 

@@ -37,6 +37,8 @@ class Kind(Enum):
     """Words of our own (a formula, a description): wrapped on a terminal."""
     SPARK = auto()
     """A list of numbers, drawn as a row of bars on a terminal; JSON lists in machine formats."""
+    HISTOGRAM = auto()
+    """A list of counts, drawn as bars that begin at zero, with a gap for none; JSON lists in machine formats."""
     BAR = auto()
     """A part of one, drawn as a bar on a terminal; the fraction in machine formats."""
 
@@ -68,9 +70,20 @@ BAR_WIDTH = 16
 SPARK_WIDTH = 40
 _RIGHT = (Kind.COUNT, Kind.NUMBER, Kind.SHARE)
 # How narrow a column may become before others are left out for it, and at the last.
-_ELASTIC = {Kind.KEY: (16, 4), Kind.TEXT: (24, 8), Kind.SPARK: (12, 4), Kind.BAR: (8, 4)}
+_ELASTIC = {Kind.KEY: (16, 4), Kind.TEXT: (24, 8), Kind.SPARK: (12, 4), Kind.HISTOGRAM: (8, 4), Kind.BAR: (8, 4)}
 # What a table keeps longest, where it must leave out even what is not in `narrow`.
-_ORDER = [Kind.ID, Kind.KEY, Kind.STATUS, Kind.COUNT, Kind.SHARE, Kind.NUMBER, Kind.TEXT, Kind.SPARK, Kind.BAR]
+_ORDER = [
+    Kind.ID,
+    Kind.KEY,
+    Kind.STATUS,
+    Kind.COUNT,
+    Kind.SHARE,
+    Kind.NUMBER,
+    Kind.TEXT,
+    Kind.SPARK,
+    Kind.HISTOGRAM,
+    Kind.BAR,
+]
 
 _GLYPHS = {
     Status.MIXED: ("◐", "~", "green"),
@@ -108,6 +121,8 @@ class _Column:
             case Kind.SPARK if room < self.wanted:
                 sparks = [charts.spark(v or [], width=room, unicode=self.charset.unicode) for v in self.values]
                 return [["-" if v is None else spark] for v, spark in zip(self.values, sparks, strict=True)]
+            case Kind.HISTOGRAM if room < self.wanted:
+                return [[_histogram(v, room, self.charset)] for v in self.values]
             case Kind.BAR if room < self.wanted:
                 return [[charts.bar(v or 0, room, unicode=self.charset.unicode)] for v in self.values]
             case _:
@@ -185,12 +200,20 @@ def _cells(kind: Kind, values: Sequence[Any], charset: Charset, limit: int | Non
         case Kind.SPARK:
             at_most = None if limit is None else SPARK_WIDTH
             return [charts.spark(v or [], width=at_most, unicode=charset.unicode) for v in values]
+        case Kind.HISTOGRAM:
+            return [_histogram(v, None, charset) for v in values]
         case Kind.BAR:
             return [charts.bar(v or 0, BAR_WIDTH, unicode=charset.unicode) for v in values]
         case Kind.STATUS:
             return [_status_cell(v, charset) for v in values]
         case _:
             return [_spelled(v, charset, limit) for v in values]
+
+
+def _histogram(counts: Sequence[int] | None, room: int | None, charset: Charset) -> str:
+    counts = counts or []
+    bars = [count or None for count in counts]
+    return charts.spark(bars, lo=0, hi=max(counts, default=0), width=room, unicode=charset.unicode)
 
 
 def _status_cell(value: object, charset: Charset) -> str:

@@ -180,3 +180,13 @@ def test_without_a_terminal_every_key_is_whole_and_every_row_one_line(rows):
     assert len(drawing.lines) == 2 + len(rows)
     for line, row in zip(drawing.lines[2:], rows, strict=True):
         assert visible(row["key"] or "-").rstrip() in line.plain
+
+
+def test_a_histogram_begins_at_zero_and_has_a_gap_for_none():
+    frame = pl.DataFrame({"rewards": [[5, 3], [0, 8], [4, 0], [0, 0]]})
+    table = Table("groups", frame, {"rewards": Kind.HISTOGRAM})
+    for room in (None, 80):
+        lines = [line.plain for line in draw(table, room=room, charset=Charset()).lines]
+        assert lines[2:] == ["█▅", " █", "█", ""]
+    narrow = Table("groups", pl.DataFrame({"rewards": [[8, 0, 0, 0, 0, 0, 0, 4]]}), {"rewards": Kind.HISTOGRAM})
+    assert draw(narrow, room=4, charset=Charset()).lines[2].plain == "█  ▅"

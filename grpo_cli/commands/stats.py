@@ -1,0 +1,58 @@
+"""`grpo-adv stats`: one account of a log."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from grpo_cli.commands.choosing import Formula, Live
+from grpo_cli.options import Files, LogOptions, TableOptions, with_options
+from grpo_cli.render.screen import Screen
+
+EXAMPLES = """
+grpo-adv stats log.jsonl                        # one account of the log
+grpo-adv stats log.jsonl -r correct -r length_reward=0.1   # who dominates
+grpo-adv stats log.jsonl --table sizes          # would bigger groups help?
+grpo-adv stats run/ --live --format json | jq '.[0].zero_variance_share'
+"""
+
+
+@with_options
+def stats(
+    files: Files,
+    log: LogOptions,
+    table: TableOptions,
+    screen: Screen,
+    estimator: Formula = None,
+    live: Live = False,
+    which: Annotated[
+        Literal["figures", "rewards", "correlations", "sizes"] | None,
+        typer.Option(
+            "--table",
+            help="One table alone: the figures, a row per reward column, their correlations, or other group sizes.",
+            rich_help_panel="Table",
+        ),
+    ] = None,
+) -> None:
+    """Give one account of a log: its sizes, where the signal is, how the rewards spread, which of them dominates.
+
+    rollout_std is the std over all rollouts; within_group_std the mean of the groups' std, which GRPO divides by;
+    between_group_std the std of the groups' means. frac_reward_zero_std is TRL's metric of that name.
+    """
+    from grpo_cli.commands.account import report, tables
+    from grpo_cli.commands.measured import formula_of, measured, roles_of
+    from grpo_cli.commands.opening import opened
+    from grpo_cli.commands.views import looks_wrong, run_line
+    from grpo_cli.logs.source import find
+
+    formula = formula_of(estimator)
+    with opened(find(files), log, screen, roles=roles_of(formula)) as rollouts:
+        found = measured(rollouts, log, formula)
+        screen.say(run_line(rollouts, found.groups, formula))
+        for note in looks_wrong(rollouts, found.groups, log):
+            screen.note(note)
+        if which is None and screen.tabular(table.format):
+            report(screen, found, formula, log)
+        else:
+            screen.show(tables(found, log)[which or "figures"](), **table.how)

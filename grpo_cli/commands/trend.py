@@ -1,0 +1,57 @@
+"""`grpo-adv trend`: a row per step."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from grpo_cli.commands.choosing import OVER, Formula, Live
+from grpo_cli.options import Files, LogOptions, TableOptions, with_options
+from grpo_cli.render.screen import Screen
+
+EXAMPLES = """
+grpo-adv trend run/                        # is it getting better?
+grpo-adv trend run/ --bin 10               # ten steps a row
+grpo-adv trend run/ --steps -50: --live    # the last 50, while it trains
+grpo-adv trend run/ --format csv > trend.csv
+"""
+
+
+@with_options
+def trend(
+    files: Files,
+    log: LogOptions,
+    table: TableOptions,
+    screen: Screen,
+    bin_size: Annotated[
+        int | None,
+        typer.Option(
+            "--bin",
+            metavar="N",
+            min=1,
+            help="N steps a row. (default: 1; on a terminal as many as make 20 rows)",
+            rich_help_panel=OVER,
+        ),
+    ] = None,
+    estimator: Formula = None,
+    live: Live = False,
+) -> None:
+    """Show how a run develops: a row per step with groups, reward, std within groups, pass rate, and what is dead.
+
+    Shares are parts of the step's groups; zero_variance_share is all-pass, all-fail and tied together. On a terminal
+    a sparkline for each column comes first.
+    """
+    from grpo_cli.commands.measured import formula_of, roles_of
+    from grpo_cli.commands.opening import opened
+    from grpo_cli.commands.over_steps import over_steps
+    from grpo_cli.commands.views import looks_wrong, run_line, summarised
+    from grpo_cli.logs.source import find
+
+    formula = formula_of(estimator)
+    with opened(find(files), log, screen, roles=roles_of(formula)) as rollouts:
+        groups = summarised(rollouts, log)
+        screen.say(run_line(rollouts, groups, formula))
+        for note in looks_wrong(rollouts, groups, log):
+            screen.note(note)
+        over_steps(screen, rollouts, groups, log, formula, table, bin_size)

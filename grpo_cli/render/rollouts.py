@@ -1,0 +1,126 @@
+"""The rollouts of a group as text for reading: the prompt once, then each completion below its figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from grpo_cli.render import digits
+from grpo_cli.render.tables import status_text
+from grpo_cli.render.text import Charset, wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from grpo_cli.frame import Status
+    from grpo_cli.render.screen import Screen
+
+_TAB = 4
+
+
+@dataclass(frozen=True)
+class Message:
+    """Something that was said, and by whom; None where it is no chat."""
+
+    role: str | None
+    text: str
+
+
+@dataclass(frozen=True)
+class ShownRollout:
+    """One rollout: where it stands, its figures by name in the order they are shown, and what it says."""
+
+    place: str
+    figures: Sequence[tuple[str, float | None]]
+    said: Sequence[Message]
+
+
+@dataclass(frozen=True)
+class ShownGroup:
+    """A group with the rollouts of it that are shown."""
+
+    name: str
+    """Its id and key, on one line."""
+    about: str
+    """Its size and statistics."""
+    status: Status
+    prompt: Sequence[Message]
+    rollouts: Sequence[ShownRollout]
+    left_out: int = 0
+    """How many more rollouts it has."""
+
+
+def draw_groups(screen: Screen, groups: Sequence[ShownGroup], *, chars: int | None = None) -> None:
+    """Print the groups; each text in full, or its first `chars` characters."""
+    page = _Page(screen.room(), screen.charset(), chars)
+    for number, group in enumerate(groups):
+        screen.draw(page.group(group, first=number == 0))
+
+
+@dataclass(frozen=True)
+class _Page:
+    room: int | None
+    charset: Charset
+    chars: int | None
+
+    def group(self, group: ShownGroup, *, first: bool) -> list[Text]:
+        lines = [] if first else [Text()]
+        lines += self._flowing(group.name, "bold")
+        status = status_text(group.status, unicode=self.charset.unicode)
+        lines.append(status.append(f"  {group.about}", ""))
+        if group.prompt:
+            lines += [Text(), self._rule("prompt"), *self._messages(group.prompt)]
+        for rollout in group.rollouts:
+            figures = "  ".join(f"{name} {'-' if v is None else digits.number(v)}" for name, v in rollout.figures)
+            lines += [Text(), self._rule(f"{figures}  {rollout.place}"), *self._messages(rollout.said)]
+        if group.left_out:
+            more = f"... and {group.left_out} more {'rollout' if group.left_out == 1 else 'rollouts'} of this group"
+            lines += [Text(), Text(more, "dim")]
+        return lines
+
+    def _rule(self, title: str) -> Text:
+        """A heading that stands out from whatever text follows."""
+        mark = self.charset.rule * 2
+        return Text(f"{mark} {self.charset.visible(title)}", "cyan", no_wrap=True)
+
+    def _messages(self, messages: Sequence[Message]) -> list[Text]:
+        if not messages:
+            return [Text("(nothing)", "dim")]
+        lines: list[Text] = []
+        left = self.chars
+        for message in messages:
+            text = message.text if left is None else message.text[: max(left, 0)]
+            cut = len(message.text) - len(text)
+            left = None if left is None else left - len(text)
+            indent = ""
+            if message.role is not None:
+                lines.append(Text(f"{self.charset.visible(message.role)}:", "bold"))
+                indent = "  "
+            if text or not cut:
+                lines += [Text(indent + line) for line in self._lines(text, len(indent))]
+            if cut:
+                more = f"{self.charset.ellipsis} {cut:,} more character{'' if cut == 1 else 's'}"
+                lines.append(Text(indent + more, "dim"))
+        return lines
+
+    def _lines(self, text: str, indent: int) -> Iterator[str]:
+        """The text safe and wrapped. Its own line ends hold; a tab is as wide as on a screen."""
+        if not text:
+            yield "(empty)"
+            return
+        for line in text.replace("\r\n", "\n").split("\n"):
+            shown = self.charset.visible(line.expandtabs(_TAB))
+            yield from self._wrapped(shown, self.room - indent) if self.room else [shown]
+
+    @staticmethod
+    def _wrapped(line: str, room: int) -> list[str]:
+        """The line in `room`, each part of it as far in as its first: code stays readable."""
+        said = line.lstrip(" ")
+        margin = " " * min(len(line) - len(said), room // 2)
+        return [margin + part for part in wrap(said, room - len(margin))]
+
+    def _flowing(self, text: str, style: str) -> list[Text]:
+        shown = self.charset.visible(text)
+        return [Text(line, style) for line in (wrap(shown, self.room) if self.room else [shown])]
