@@ -20,6 +20,7 @@ from grpo_cli.commands import (
     diff,
     estimators,
     explain,
+    gate,
     groups,
     inspect,
     passk,
@@ -72,7 +73,7 @@ def _help(command: Callable[..., None], examples: str) -> str:
 
 _add("Compute", compute)
 _add("Look", stats, groups, trend, passk, compare, diff, explain)
-_add("Check", verify)
+_add("Check", verify, gate)
 _add("Files", inspect, estimators)
 
 
