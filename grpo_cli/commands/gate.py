@@ -95,7 +95,7 @@ def gate(
 
     asked = gate_of(bounds)
     formula = formula_of(estimator)
-    with opened(find(files), log, screen, roles=roles_of(formula)) as rollouts:
+    with opened(find(files), log, screen, roles=roles_of(formula), live=live) as rollouts:
         found = measured(rollouts, log, formula)
         screen.say(run_line(rollouts, found.groups))
         results = checks(found.figures, found.groups, asked)

@@ -27,11 +27,13 @@ def opened(
     baseline: str | None = None,
     logged: str | None = None,
     reward: Sequence[str] = (),
+    live: bool = False,
 ) -> Iterator[RolloutLog]:
     """The log in the files that were found, with its notes on the screen.
 
     `roles` are the optional columns that are needed; `baseline` and `logged` name the fields of an external baseline and
-    of the advantages that the log carries; `reward` takes the place of the option where none was given.
+    of the advantages that the log carries; `reward` takes the place of the option where none was given. Of a `live` log an
+    unfinished last line or file is left out.
     """
     asked = Asked(
         group_by=options.group_by or (),
@@ -51,6 +53,7 @@ def opened(
         unscored_if=options.unscored_if,
         steps=options.steps,
         pass_threshold=options.pass_threshold,
+        live=live,
     )
     log = open_log(found, asked, selection, roles=roles)
     with log.locating():

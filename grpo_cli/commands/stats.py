@@ -47,7 +47,7 @@ def stats(
     from grpo_cli.logs.source import find
 
     formula = formula_of(estimator)
-    with opened(find(files), log, screen, roles=roles_of(formula)) as rollouts:
+    with opened(find(files), log, screen, roles=roles_of(formula), live=live) as rollouts:
         found = measured(rollouts, log, formula)
         screen.say(run_line(rollouts, found.groups, formula))
         for note in looks_wrong(rollouts, found.groups, log):

@@ -49,7 +49,7 @@ def trend(
     from grpo_cli.logs.source import find
 
     formula = formula_of(estimator)
-    with opened(find(files), log, screen, roles=roles_of(formula)) as rollouts:
+    with opened(find(files), log, screen, roles=roles_of(formula), live=live) as rollouts:
         groups = summarised(rollouts, log)
         screen.say(run_line(rollouts, groups, formula))
         for note in looks_wrong(rollouts, groups, log):

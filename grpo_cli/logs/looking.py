@@ -9,6 +9,7 @@ from grpo_cli.errors import InputError, UsageError, did_you_mean
 from grpo_cli.frame import REWARD
 from grpo_cli.logs.grouping import KEY
 from grpo_cli.logs.layouts import LAYOUTS, PLAIN, recognise
+from grpo_cli.logs.live import read_live
 from grpo_cli.logs.places import hive
 from grpo_cli.logs.rollouts import format_of
 from grpo_cli.logs.rows import Read
@@ -77,9 +78,11 @@ def look(files: Sequence[LogFile], layout: str | None) -> Look:
 
 
 def read_files(
-    files: Sequence[LogFile], wants: Mapping[str, Want], layout: Layout, on_bad_line: OnBadLine
+    files: Sequence[LogFile], wants: Mapping[str, Want], layout: Layout, on_bad_line: OnBadLine, *, live: bool = False
 ) -> tuple[list[Read], list[str]]:
     """What is wanted of every file; and notes on files of a folder that hold nothing of it, which are left out.
+
+    In a `live` log an unfinished last line is left out too, and noted.
 
     Raises:
         InputError: a file is at fault, or none holds a rollout.
@@ -88,8 +91,12 @@ def read_files(
     read: list[Read] = []
     notes: list[str] = []
     needed = {want.field.top for name, want in wants.items() if name.startswith((KEY, REWARD))}
+    unfinished: list[str] = []
     for file in files:
-        records = format_of(file).read(file, wants, on_bad_line)
+        records, torn = (
+            read_live(file, wants, on_bad_line) if live else (format_of(file).read(file, wants, on_bad_line), None)
+        )
+        unfinished += [torn] if torn else []
         if file.searched and needed and not needed & {*records.names, *hive(file)}:
             notes.append(f"{file.name}: left out, {_stranger(file, layout)}")
         else:
@@ -98,7 +105,7 @@ def read_files(
         raise InputError("there is no rollout in it", file=files[0].name)
     if len(notes) > NOTES:
         notes[NOTES:] = [f"{len(notes) - NOTES} more files without a rollout are left out"]
-    return read, notes
+    return read, [*notes, *unfinished]
 
 
 def _stranger(file: LogFile, layout: Layout) -> str:

@@ -14,6 +14,7 @@ from grpo_cli.logs.choosing import choose
 from grpo_cli.logs.copies import about_files
 from grpo_cli.logs.grouping import STEP, group_rollouts, key_column
 from grpo_cli.logs.layout import RECORD
+from grpo_cli.logs.live import finished, read_live
 from grpo_cli.logs.looking import look, read_files
 from grpo_cli.logs.places import narrow, step_of, within_steps
 from grpo_cli.logs.reading import BY_FILE, BY_SPLIT
@@ -41,6 +42,8 @@ class Selection:
     unscored_if: str | None = None
     steps: str | None = None
     pass_threshold: float | None = None
+    live: bool = False
+    """Whether the log is still being written: an unfinished last line or file is then left out."""
 
 
 def open_log(
@@ -55,10 +58,11 @@ def open_log(
         UsageError: an option is at fault.
     """
     selection = selection or Selection()
+    found = finished(found) if selection.live else found
     condition = Condition(selection.unscored_if, "--unscored-if") if selection.unscored_if is not None else None
     seen, narrowed, reading = _chosen(found, asked, selection)
     wants = wants_of(reading, condition, roles, seen.names)
-    read, left_out = read_files(narrowed.files, wants, reading.layout, selection.on_bad_line)
+    read, left_out = read_files(narrowed.files, wants, reading.layout, selection.on_bad_line, live=selection.live)
     refuse_what_was_read(asked, reading, read, wants, seen, condition)
     parts, rollouts = rollouts_of(read, reading, wants)
     in_groups = placed(reading, parts, rollouts, selection.on_bad_line)
@@ -98,7 +102,7 @@ def _chosen(found: Found, asked: Asked, selection: Selection) -> tuple[Look, Nar
     if narrowed.files != found.files:
         seen = replace(look(narrowed.files, seen.layout.name), evidence=seen.evidence)
     if not seen.sample:
-        _refuse_no_record(narrowed.files, selection.on_bad_line)
+        _refuse_no_record(narrowed.files, selection)
     reading = choose(
         asked,
         seen.layout,
@@ -120,10 +124,13 @@ def _chosen(found: Found, asked: Asked, selection: Selection) -> tuple[Look, Nar
     return seen, narrowed, reading
 
 
-def _refuse_no_record(files: Sequence[LogFile], on_bad_line: OnBadLine) -> NoReturn:
+def _refuse_no_record(files: Sequence[LogFile], selection: Selection) -> NoReturn:
     """Where there is no record at all, its fields are not what is missing: name the bad line, or the empty file."""
     for file in files:
-        format_of(file).read(file, {}, on_bad_line)
+        if selection.live:
+            read_live(file, {}, selection.on_bad_line)
+        else:
+            format_of(file).read(file, {}, selection.on_bad_line)
     raise InputError("there is no rollout in it", file=files[0].name)
 
 
