@@ -20,6 +20,7 @@ from grpo_cli.commands import (
     diff,
     estimators,
     explain,
+    filter,  # noqa: A004 - it is the name of a command
     gate,
     groups,
     inspect,
@@ -71,7 +72,7 @@ def _help(command: Callable[..., None], examples: str) -> str:
     return "\n\n".join([*paragraphs, "\n".join(lines)]).replace("[", "\\[")
 
 
-_add("Compute", compute)
+_add("Compute", compute, filter)
 _add("Look", stats, groups, trend, passk, compare, diff, explain)
 _add("Check", verify, gate)
 _add("Files", inspect, estimators)

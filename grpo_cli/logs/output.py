@@ -34,11 +34,17 @@ class Target:
 
 
 def plan(
-    files: Sequence[LogFile], *, output: str | None, in_place: bool = False, force: bool = False, word: str = WRITTEN
+    files: Sequence[LogFile],
+    *,
+    output: str | None,
+    in_place: bool = False,
+    force: bool = False,
+    word: str = WRITTEN,
+    also_read: Sequence[LogFile] = (),
 ) -> list[Target]:
     """One target a file, in order. Several JSONL files may share one: they follow one another.
 
-    What is written beside its input is called `X.WORD.EXT`.
+    What is written beside its input is called `X.WORD.EXT`. Files that are `also_read` are no targets either.
 
     Raises:
         UsageError: the options do not say where each file goes, or say it twice.
@@ -50,7 +56,7 @@ def plan(
         raise UsageError("--output is empty", hint="name a file or a folder, or - for standard output")
     try:
         targets = _in_place(files) if in_place else _beside_or_at(files, output, word)
-        inputs = {} if in_place else {_identity(file.path): file.name for file in files}
+        inputs = {} if in_place else {_identity(file.path): file.name for file in (*files, *also_read)}
         for path in dict.fromkeys(target.path for target in targets):
             if path is not None:
                 _refuse_loss(path, inputs, word, force=force or in_place)
