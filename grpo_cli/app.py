@@ -25,6 +25,7 @@ from grpo_cli.commands import (
     groups,
     inspect,
     passk,
+    show,
     stats,
     trend,
     verify,
@@ -73,7 +74,7 @@ def _help(command: Callable[..., None], examples: str) -> str:
 
 
 _add("Compute", compute, filter)
-_add("Look", stats, groups, trend, passk, compare, diff, explain)
+_add("Look", stats, groups, show, trend, passk, compare, diff, explain)
 _add("Check", verify, gate)
 _add("Files", inspect, estimators)
 

@@ -55,8 +55,8 @@ def texts_of(log: RolloutLog, rows: Sequence[int], prompt: str | None, completio
         UsageError: a field is not in the grammar.
     """
     prompts = [Field.parse(prompt, log.names)] if prompt else [Field.parse(name) for name in PROMPTS]
-    names = log.reading.layout.roles.get("completion", ())
-    completions = [Field.parse(completion, log.names)] if completion else [Field.parse(name) for name in names]
+    found_completion = [log.reading.completion] if log.reading.completion else []
+    completions = [Field.parse(completion, log.names)] if completion else found_completion
     prompts, completions = ([field for field in some if field.top in log.names] for some in (prompts, completions))
     found: dict[int, tuple[str, int, list[Any]]] = {}
     for part, places in _places(log, rows):
