@@ -31,9 +31,9 @@ def opened(
 ) -> Iterator[RolloutLog]:
     """The log in the files that were found, with its notes on the screen.
 
-    `roles` are the optional columns that are needed; `baseline` and `logged` name the fields of an external baseline and
-    of the advantages that the log carries; `reward` takes the place of the option where none was given. Of a `live` log an
-    unfinished last line or file is left out.
+    `roles` are the optional columns that are needed; `baseline` and `logged` name the fields of an external baseline
+    and of the advantages that the log carries; `reward` takes the place of the option where none was given. Of a `live`
+    log an unfinished last line or file is left out.
     """
     asked = Asked(
         group_by=options.group_by or (),

@@ -14,7 +14,7 @@ def keys(ran):
 def test_a_row_a_group_with_its_statistics(grpo, log):
     ran = grpo("groups", log(a=[0, 1, 0, 0], b=[None, 2], c=[None]), "--format", "json")
     a, b, c = ran.rows
-    assert list(a) == COLUMNS
+    assert list(a) == [*COLUMNS[:9], "passed", "judged", *COLUMNS[9:], "rewards"]
     assert [a[name] for name in COLUMNS[1:]] == ["a", 4, 4, 0.25, pytest.approx(3**0.5 / 4), 0.5, 0, 1, None, "mixed"]
     assert [b[name] for name in COLUMNS[1:]] == ["b", 2, 1, 2, 0, None, 2, 2, None, "singleton"]
     assert [c[name] for name in COLUMNS[1:]] == ["c", 1, 0, None, None, None, None, None, None, "unscored"]

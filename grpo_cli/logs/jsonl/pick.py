@@ -56,7 +56,7 @@ def keep(file: LogFile, target: BinaryIO, mask: pl.Series) -> None:
         return
     if lines.records.len() != mask.len():
         raise changed(file)
-    left_out = pl.DataFrame({"place": lines.records.filter(~mask)}).with_columns(
+    left_out = pl.DataFrame({"place": lines.records.filter(~mask.cast(pl.Boolean))}).with_columns(
         (pl.col("place").cast(pl.Int64).diff() != 1).fill_null(value=True).cum_sum().alias("run")
     )
     runs = left_out.group_by("run", maintain_order=True).agg(pl.first("place").alias("first"), pl.last("place"))
