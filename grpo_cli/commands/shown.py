@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 GROUPS = 3
 """How many groups are shown as text, unless more are asked for."""
+_PART = "reward "
 KEY_SHOWN = 60
 """Columns that a key may take in a heading: the prompt stands below."""
 
@@ -91,6 +92,8 @@ def show_rollouts(
 ) -> None:
     """Print the rollouts, as text or as a table."""
     texts = dict(zip(chosen["row"], texts_of(log, chosen["row"].to_list(), look.prompt, look.completion), strict=True))
+    if texts and all(text.completion is None for text in texts.values()):
+        screen.note("no completion was found: --completion FIELD names it")
     figures = _figures(log, chosen["row"], formula, options)
     if screen.tabular(look.format):
         draw_groups(screen, _drawn(groups, chosen, figures, texts), chars=look.chars)
@@ -105,6 +108,8 @@ def _named(log: RolloutLog, name: str) -> list[int]:
     if found.is_empty():
         prompts = Prompts.of(log.groups)
         prompt = prompts.named.filter((pl.col("id") == name) | (pl.col("key") == name))["prompt"]
+        if prompt.is_empty() and name and named.filter(pl.col("id").str.starts_with(name)).is_empty():
+            prompt = prompts.named.filter(pl.col("id").str.starts_with(name))["prompt"]
         found = (prompts.of_group.is_in(prompt.implode())).arg_true()
     return found.to_list() or [log.groups.find(name)]
 
@@ -116,7 +121,7 @@ def _figures(log: RolloutLog, rows: pl.Series, formula: Estimator, options: LogO
     parts = reward_parts(log.frame)
     if len(parts) > 1:
         names = [str(field) for field, _ in log.reading.rewards]
-        columns += [log.frame[part].alias(f"reward {name}") for part, name in zip(parts, names, strict=True)]
+        columns += [log.frame[part].alias(f"{_PART}{name}") for part, name in zip(parts, names, strict=True)]
     columns.append(advantage)
     if LENGTH in log.frame.columns:
         columns.append(log.frame[LENGTH])
@@ -134,7 +139,7 @@ def _drawn(
         rollouts = [
             ShownRollout(
                 place=f"{texts[row].file}:{texts[row].line}",
-                figures=list(of_row[row].items()),
+                figures=[(name.removeprefix(_PART), value) for name, value in of_row[row].items()],
                 said=_messages(texts[row].completion),
             )
             for row in rows

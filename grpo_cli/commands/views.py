@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from grpo_cli.core import notes
-from grpo_cli.core.groups import TOLERANCE, summary
-from grpo_cli.frame import Status
+from grpo_cli.core.groups import TOLERANCE, is_phantom, summary
+from grpo_cli.frame import OUTCOME, Status
 from grpo_cli.logs.reading import ASKED
 from grpo_cli.render.tables import Kind, Table
 
@@ -113,6 +113,8 @@ def looks_wrong(
     scaled = [step for step in estimator.steps if step.divide == "group-std" and step.eps] if estimator else []
     if scaled:
         said += notes.about_eps(groups, name, eps=scaled[0].eps, ddof=scaled[0].ddof)
+    if OUTCOME in log.frame.columns:
+        said += notes.about_phantoms(groups.filter(is_phantom()), name)
     return said + notes.about_filtering(groups)
 
 

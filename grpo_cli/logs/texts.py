@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 PROMPTS = (
     "prompt", "input", "input_prompt", "question", "query", "problem", "instruction", "messages",
-    "responses_create_params.input", "responses_create_params", "prompt_tokens",
+    "responses_create_params.input", "doc.query", "prompt_tokens",
 )  # fmt: skip
 """The fields that may hold what was asked, best first."""
 
@@ -75,8 +75,8 @@ def texts_of(log: RolloutLog, rows: Sequence[int], prompt: str | None, completio
         file, line, values = found[row]
         said = values[asked] if asked is not None else None
         answer = values[len(prompts) + given] if given is not None else None
-        if asked is not None and given is not None and prompts[asked] == completions[given]:
-            said, answer = _parted(said)
+        if asked is not None and given is not None and prompts[asked].top == completions[given].top:
+            said, answer = _parted(answer)
         texts.append(Texts(file, line, said, answer))
     return texts
 
@@ -149,7 +149,7 @@ def _parted(value: Any) -> tuple[Any, Any]:
         except ValueError:
             return None, value
     if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
-        return None, value
+        return None, value  # text, or one message of many
     first = next((at for at, message in enumerate(messages) if _role(message) in {"assistant", "gpt"}), len(messages))
     return messages[:first] or None, messages[first:] or None
 

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from grpo_cli.render import digits
 from grpo_cli.render.tables import status_text
-from grpo_cli.render.text import Charset, wrap
+from grpo_cli.render.text import Charset, elide, width, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from grpo_cli.render.screen import Screen
 
 _TAB = 4
+_PLACE = 24
 
 
 @dataclass(frozen=True)
@@ -71,19 +72,28 @@ class _Page:
         status = status_text(group.status, unicode=self.charset.unicode)
         lines.append(status.append(f"  {group.about}", ""))
         if group.prompt:
-            lines += [Text(), self._rule("prompt"), *self._messages(group.prompt)]
+            lines += [Text(), *self._heading("prompt"), *self._messages(group.prompt)]
         for rollout in group.rollouts:
             figures = "  ".join(f"{name} {'-' if v is None else digits.number(v)}" for name, v in rollout.figures)
-            lines += [Text(), self._rule(f"{figures}  {rollout.place}"), *self._messages(rollout.said)]
+            lines += [Text(), *self._heading(figures, rollout.place), *self._messages(rollout.said)]
         if group.left_out:
             more = f"... and {group.left_out} more {'rollout' if group.left_out == 1 else 'rollouts'} of this group"
             lines += [Text(), Text(more, "dim")]
         return lines
 
-    def _rule(self, title: str) -> Text:
-        """A heading that stands out from whatever text follows."""
-        mark = self.charset.rule * 2
-        return Text(f"{mark} {self.charset.visible(title)}", "cyan", no_wrap=True)
+    def _heading(self, title: str, place: str = "") -> list[Text]:
+        """A heading that stands out from whatever text follows; the place beside it, or below where there is no room."""
+        mark = f"{self.charset.rule * 2} "
+        shown, where = self.charset.visible(title), self.charset.visible(place)
+        if self.room is None:
+            return [Text(f"{mark}{shown}  {where}".rstrip(), "cyan", no_wrap=True)]
+        lines = wrap(shown, self.room - len(mark))
+        left = self.room - len(mark) - width(lines[-1]) - 2
+        if where and left >= min(width(where), _PLACE):
+            lines[-1] += f"  {elide(where, left, where='middle', ellipsis=self.charset.ellipsis)}"
+        elif where:
+            lines.append(elide(where, self.room - len(mark), where="middle", ellipsis=self.charset.ellipsis))
+        return [Text((" " * len(mark) if at else mark) + line, "cyan", no_wrap=True) for at, line in enumerate(lines)]
 
     def _messages(self, messages: Sequence[Message]) -> list[Text]:
         if not messages:
