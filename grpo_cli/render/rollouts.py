@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _TAB = 4
 _PLACE = 24
+_TIED = "\u00a0"
 
 
 @dataclass(frozen=True)
@@ -70,11 +71,17 @@ class _Page:
         lines = [] if first else [Text()]
         lines += self._flowing(group.name, "bold")
         status = status_text(group.status, unicode=self.charset.unicode)
-        lines.append(status.append(f"  {group.about}", ""))
+        if self.room is None or width(status.plain) + 2 + width(group.about) <= self.room:
+            lines.append(status.append(f"  {group.about}", ""))
+        else:
+            lines += [status, *self._flowing(group.about, "")]
         if group.prompt:
             lines += [Text(), *self._heading("prompt"), *self._messages(group.prompt)]
         for rollout in group.rollouts:
-            figures = "  ".join(f"{name} {'-' if v is None else digits.number(v)}" for name, v in rollout.figures)
+            # A name and its number stay on one line.
+            figures = "  ".join(
+                f"{name}{_TIED}{'-' if value is None else digits.number(value)}" for name, value in rollout.figures
+            )
             lines += [Text(), *self._heading(figures, rollout.place), *self._messages(rollout.said)]
         if group.left_out:
             more = f"... and {group.left_out} more {'rollout' if group.left_out == 1 else 'rollouts'} of this group"
@@ -82,12 +89,12 @@ class _Page:
         return lines
 
     def _heading(self, title: str, place: str = "") -> list[Text]:
-        """A heading that stands out from whatever text follows; the place beside it, or below where there is no room."""
+        """A heading that stands out from the text that follows; the place beside it, or below where there is no room."""
         mark = f"{self.charset.rule * 2} "
         shown, where = self.charset.visible(title), self.charset.visible(place)
         if self.room is None:
-            return [Text(f"{mark}{shown}  {where}".rstrip(), "cyan", no_wrap=True)]
-        lines = wrap(shown, self.room - len(mark))
+            return [Text(f"{mark}{shown}  {where}".replace(_TIED, " ").rstrip(), "cyan", no_wrap=True)]
+        lines = [line.replace(_TIED, " ").strip() for line in wrap(shown, self.room - len(mark))]
         left = self.room - len(mark) - width(lines[-1]) - 2
         if where and left >= min(width(where), _PLACE):
             lines[-1] += f"  {elide(where, left, where='middle', ellipsis=self.charset.ellipsis)}"
@@ -100,8 +107,14 @@ class _Page:
             return [Text("(nothing)", "dim")]
         lines: list[Text] = []
         left = self.chars
-        for message in messages:
-            text = message.text if left is None else message.text[: max(left, 0)]
+        for at, message in enumerate(messages):
+            if left is not None and left <= 0:
+                rest = messages[at:]
+                more = f"{len(rest)} more message{'' if len(rest) == 1 else 's'}"
+                characters = sum(len(one.text) for one in rest)
+                lines.append(Text(f"{self.charset.ellipsis} {more}, {characters:,} characters", "dim"))
+                break
+            text = message.text if left is None else message.text[:left]
             cut = len(message.text) - len(text)
             left = None if left is None else left - len(text)
             indent = ""
