@@ -213,7 +213,4 @@ def _roles(reading: Reading) -> dict[str, list[tuple[str, str]]]:
     plays(reading.outcome, "outcome")
     if reading.rollout is not None:
         plays(reading.rollout.field, "rollout", str(reading.rollout))
-    for not_taken in reading.not_taken:
-        name = Field.parse(not_taken.name.partition(",")[0].partition("[:")[0].partition("//")[0])
-        plays(name, f"not {not_taken.role}", f"{not_taken.why}")
     return played

@@ -8,26 +8,51 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+Numbered = tuple[int, tuple[Any, ...]]
+"""A row's number and its prompt's tokens."""
+
 
 def prompt_runs(sample: Sequence[Mapping[str, Any]], number: str) -> int | None:
     """How many rows in a row have one prompt, where that is the same for all prompts of `sample`, else None.
 
     The prompt is the tokens before the first that counts in the loss (`token_ids`, `token_loss_mask`, each in a list
-    of length 1). `number` names the field that numbers the rows: a multiple of the size at the head of each run. The
-    last run may be cut by the end of the sample.
+    of length 1). `number` names the field that numbers the rows: a multiple of the size at the head of each run. It
+    starts anew in each file, and the last run of a file may be cut by the end of the sample.
     """
-    prompts = [_prompt(record) for record in sample]
-    numbers = [record.get(number) for record in sample]
-    if None in prompts or not all(type(at) is int for at in numbers):
+    rows: list[Numbered] = []
+    for record in sample:
+        prompt, at = _prompt(record), record.get(number)
+        if prompt is None or type(at) is not int:
+            return None
+        rows.append((at, prompt))
+    stretches = _stretches(rows)
+    sizes = {size for rows in stretches if (size := _size(rows)) is not None}
+    if len(sizes) != 1:
         return None
-    sizes = [len(list(run)) for _, run in groupby(prompts)]
-    size = sizes[0]
-    whole = all(found == size for found in sizes[:-1]) and sizes[-1] <= size
-    if len(sizes) < 2 or size < 2 or not whole:
-        return None
-    first = [start for start in numbers[::size] if isinstance(start, int)]
-    in_order = numbers == list(range(first[0], first[0] + len(numbers)))
-    return size if in_order and first[0] % size == 0 else None
+    size = sizes.pop()
+    return size if size > 1 and all(_fits(rows, size) for rows in stretches) else None
+
+
+def _stretches(rows: Sequence[Numbered]) -> list[list[Numbered]]:
+    """`rows` cut where the numbers do not go on."""
+    cut: list[list[Numbered]] = []
+    for row in rows:
+        if cut and row[0] == cut[-1][-1][0] + 1:
+            cut[-1].append(row)
+        else:
+            cut.append([row])
+    return cut
+
+
+def _size(rows: Sequence[Numbered]) -> int | None:
+    """The length of the first run, where another follows."""
+    runs = [len(list(run)) for _, run in groupby(prompt for _, prompt in rows)]
+    return runs[0] if len(runs) > 1 else None
+
+
+def _fits(rows: Sequence[Numbered], size: int) -> bool:
+    runs = [len(list(run)) for _, run in groupby(prompt for _, prompt in rows)]
+    return rows[0][0] % size == 0 and all(run == size for run in runs[:-1]) and runs[-1] <= size
 
 
 def _prompt(record: Mapping[str, Any]) -> tuple[Any, ...] | None:
