@@ -145,7 +145,7 @@ def _missing_key(columns: list[tuple[str, str]], parts: Sequence[Part], rollouts
     count = rollouts[column].null_count()
     file, line = locate(parts, int(rollouts[column].is_null().arg_true()[0]))
     more = f" ({count} records are so)" if count > 1 else ""
-    hints = ["--on-bad-line skip leaves such records as they are"] if count < rollouts.height else []
+    hints = ["--on-bad-line skip leaves such records out of all groups"] if count < rollouts.height else []
     hints += ["--step none leaves the step out of the key"] if column == STEP else []
     return InputError(
         f"no {name} here, and a rollout without one belongs to no group{more}",
