@@ -33,7 +33,7 @@ def estimators_table(rows: pl.DataFrame, formulas: Sequence[Estimator]) -> Table
 
 def changes_table(log: RolloutLog, changes: pl.DataFrame) -> Table:
     """A row per group and estimator, those that change most first."""
-    named = log.groups.named[changes["group"].cast(pl.Int64)].drop("group")
+    named = log.groups.called(changes["group"]).drop("group")
     sizes = log.frame.group_by("group").len("n").sort("group")["n"].cast(pl.Int64)
     frame = named.hstack(changes.drop("group")).with_columns(n=sizes.gather(changes["group"]))
     kinds = {"id": Kind.ID, "key": Kind.KEY, "step": Kind.COUNT, "n": Kind.COUNT, "estimator": Kind.ID}

@@ -45,7 +45,7 @@ def of_group(log: RolloutLog, key: str | None, estimator: Estimator, options: Lo
     """The calculation for one group of a log; without a name the one whose rewards are spread most widely."""
     groups = summarised_frame(log.frame, log.reading.weights, options)
     group = log.groups.find(key) if key is not None else int(groups["std"].arg_max() or 0)
-    named = log.groups.named.row(group, named=True)
+    named = log.groups.called(pl.Series([group])).row(0, named=True)
     step = "" if named["step"] is None else f" at step {named['step']}"
     title = f"group {named['id']}{step}: {named['key']}"
     rewards = {str(field): weight for field, weight in log.reading.rewards}

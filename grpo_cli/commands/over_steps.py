@@ -54,7 +54,7 @@ def over_steps(
     Raises:
         UsageError: the log has no step.
     """
-    steps = log.groups.named["step"]
+    steps = log.groups.steps
     if not steps.count():
         raise UsageError("this log has no step to follow", hint="name its field with --step FIELD")
     place, distinct = _in_order(steps)

@@ -91,7 +91,7 @@ def rows_of(log: RolloutLog, options: LogOptions, by: str) -> Rows:
 
 
 def _of_groups(log: RolloutLog, groups: pl.DataFrame) -> Rows:
-    named = log.groups.named[groups["group"].cast(pl.Int64)]
+    named = log.groups.called(groups["group"])
     columns = {name: kind for name, kind in _OF_GROUPS.items() if name != "step" or named["step"].count()}
     if named.schema["step"] == pl.String and "step" in columns:
         columns["step"] = Kind.KEY

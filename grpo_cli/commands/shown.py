@@ -193,7 +193,7 @@ def _table(
     columns = {"id": Kind.ID, "key": Kind.KEY, "step": Kind.COUNT, "status": Kind.STATUS}
     columns |= dict.fromkeys(figures.columns, Kind.NUMBER)
     columns |= {"file": Kind.KEY, "line": Kind.COUNT, "prompt": Kind.KEY, "completion": Kind.KEY}
-    if not log.groups.named["step"].count():
+    if not log.groups.steps.count():
         del columns["step"]
     return Table("rollouts", frame.select(list(columns)), columns)
 

@@ -112,7 +112,7 @@ def _named(rollouts: RolloutLog, groups: pl.DataFrame, formula: Formula | None) 
     number = groups["group"]
     if formula is not None and formula.group_size is not None:
         number = rollouts.frame["group"].gather(groups["row"])
-    return rollouts.groups.named[number.cast(pl.Int64)].drop("group")
+    return rollouts.groups.called(number).drop("group")
 
 
 def say_compared(screen: Screen, result: Verification, name: str) -> None:

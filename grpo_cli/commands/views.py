@@ -94,11 +94,10 @@ def looks_wrong(
     log: RolloutLog, groups: pl.DataFrame, options: LogOptions, estimator: Estimator | None = None
 ) -> list[str]:
     """The sentences of `core.notes` about this log."""
-    named = log.groups.named
 
     def name(group: int) -> str:
-        step = named["step"][group]
-        return named["key"][group] if step is None else f"{named['key'][group]} at step {step}"
+        _, _, key, step = log.groups.called(pl.Series([group])).row(0)
+        return key if step is None else f"{key} at step {step}"
 
     columns = [str(field) for field, _ in log.reading.rewards]
     said = notes.about_sizes(groups, name, group_size=options.group_size)
@@ -120,7 +119,7 @@ def looks_wrong(
 
 def groups_table(log: RolloutLog, groups: pl.DataFrame) -> Table:
     """A row per group of `groups`: what it is called, and its statistics."""
-    named = log.groups.named[groups["group"].cast(pl.Int64)]
+    named = log.groups.called(groups["group"])
     frame = named.hstack(groups.drop("group"))
     columns = {name: kind for name, kind in _GROUP_COLUMNS.items() if name != "step" or log.reading.step}
     if frame.schema["step"] == pl.String:

@@ -44,7 +44,7 @@ def _group_stats(log: RolloutLog, groups: pl.DataFrame, estimator: Estimator) ->
     scaled = [step.ddof for step in estimator.steps if step.scaled]
     std = "sample_std" if scaled and scaled[0] else "std"
     table = groups.select(
-        log.groups.named["id"].gather(groups["group"]).alias("group_id"),
+        log.groups.ids(groups["group"]).alias("group_id"),
         pl.col("n").cast(pl.Int64).alias("group_n"),
         pl.col("mean").alias("group_mean"),
         pl.col(std).alias("group_std"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections import Counter
+from collections import Counter  # noqa: TC003 - a dataclass field
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol
@@ -35,9 +35,9 @@ class Kind(Enum):
     NUMBER = auto()
     """Float64: numbers, booleans as 1 and 0, a column of numeric strings. Null where null, absent or NaN."""
 
-    HASH = auto()
-    """Struct of `high` and `low`, UInt64: 128 bits that stand for what a KEY would be, where keys are long texts. Null
-    where that is null. Equal keys have equal ones in all files of one run; they are not to be kept beyond it."""
+    CODE = auto()
+    """Categorical (see `codes`): what a KEY would be, held once for all rows that have it, and a long text by its
+    digest. Null where that is null."""
 
     JSON = auto()
     """String: the value as JSON text. Null where it is null or absent."""
@@ -115,13 +115,6 @@ class Format(Protocol):
 
         Blank lines, and lines that are no records, stay.
         """
-
-
-def hashed(key: pl.Expr) -> pl.Expr:
-    """What stands for a key as HASH: `key` is a String column as KEY gives it."""
-    import polars as pl
-
-    return pl.when(key.is_not_null()).then(pl.struct(high=key.hash(0), low=key.hash(1)))
 
 
 def spell(value: object) -> str | None:

@@ -12,9 +12,10 @@ import polars as pl
 
 from grpo_cli.errors import UsageError
 from grpo_cli.frame import BATCH, GROUP, ROLLOUT
+from grpo_cli.logs.codes import DIGEST, coded, digest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 KEY = "key"
 STEP = "step"
@@ -23,6 +24,8 @@ ID = "id"
 
 _ID_BYTES = 5
 _ROW = "row"
+_ESCAPED = r"[^ -~]|[\"\\]"
+"""What JSON in ASCII escapes."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +33,12 @@ class Groups:
     """A row per group, in the order of the group numbers."""
 
     frame: pl.DataFrame
-    """`row` (its first rollout), `batch`, `step` (null without steps), `key_0..n` as text, `block` (null without)."""
+    """`row` (its first rollout), `batch`, `step` (null without steps), `key_0..n` as `codes.digest` gives them, `block`
+    (null without)."""
     fields: tuple[str, ...]
     """What the key's fields are called, in order."""
+    texts: Callable[[int, list[int]], list[str]] | None = None
+    """Reads long keys again: the texts of field number N of the key in these rows of the canonical frame."""
 
     @property
     def key_columns(self) -> list[str]:
@@ -42,13 +48,17 @@ class Groups:
     @cached_property
     def named(self) -> pl.DataFrame:
         """A row per group: `group`, `id`, `key` (text for people), `step`."""
-        parts = self.frame.select(STEP, *self.key_columns, BLOCK)
+        return self.called(pl.int_range(self.frame.height, dtype=pl.UInt32, eager=True))
+
+    def called(self, groups: pl.Series) -> pl.DataFrame:
+        """The same for the groups with these numbers, in their order: what they are called is made only for them."""
+        frame = self.frame[groups.cast(pl.Int64)]
         return pl.DataFrame(
             {
-                GROUP: pl.int_range(self.frame.height, dtype=pl.UInt32, eager=True),
-                ID: pl.Series([short_id(row) for row in parts.iter_rows()], dtype=pl.String),
-                KEY: self._key_text(),
-                STEP: _as_integers(self.frame[STEP]),
+                GROUP: groups.cast(pl.UInt32),
+                ID: self.ids(groups),
+                KEY: self._key_text(self.with_texts(frame)),
+                STEP: self.steps[groups.cast(pl.Int64)],
             }
         )
 
@@ -58,14 +68,15 @@ class Groups:
         Raises:
             UsageError: no group is called so, or several are; it lists some.
         """
-        named = self.named
-        matches = named.filter(pl.col(KEY) == name)
+        numbers = pl.int_range(self.frame.height, dtype=pl.UInt32, eager=True)
+        found = numbers.filter(self._key_text(self.frame) == (digest(name) if len(self.fields) == 1 else name))
+        if found.is_empty() and name:
+            found = numbers.filter(self.ids(numbers).str.starts_with(name))
+        if found.len() == 1:
+            return int(found[0])
+        matches = self.called(found)
         if matches.is_empty():
-            matches = named.filter(pl.col(ID).str.starts_with(name)) if name else matches
-        if matches.height == 1:
-            return int(matches[GROUP][0])
-        if matches.is_empty():
-            shown = ", ".join(named[ID].head(5).to_list())
+            shown = ", ".join(self.called(numbers.head(5))[ID].to_list())
             raise UsageError(
                 f"there is no group {name!r}", hint=f"a group is named by its id or its key; ids: {shown} ..."
             )
@@ -75,7 +86,29 @@ class Groups:
         )
         raise UsageError(f"{matches.height} groups are called {name!r}", hint=f"name one by its id: {shown}")
 
-    def _key_text(self) -> pl.Series:
+    def ids(self, groups: pl.Series) -> pl.Series:
+        """The ids of the groups with these numbers."""
+        return short_ids(self.frame[groups.cast(pl.Int64)].select(STEP, *self.key_columns, BLOCK))
+
+    @cached_property
+    def steps(self) -> pl.Series:
+        """The step of each group: whole numbers where all of them spell one, else text; null without steps."""
+        return _as_integers(self.frame[STEP])
+
+    def with_texts(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Rows of `frame` with the texts of the keys that were too long to keep, read again."""
+        for at, column in enumerate(self.key_columns if self.texts else ()):
+            long = frame[column].str.starts_with(DIGEST)
+            if not long.any():
+                continue
+            assert self.texts is not None
+            rows = frame[_ROW].filter(long).unique().sort()
+            texts = pl.DataFrame({_ROW: rows, "text": self.texts(at, rows.to_list())})
+            text = frame.select(_ROW).join(texts, on=_ROW, how="left", maintain_order="left")["text"]
+            frame = frame.with_columns(pl.when(pl.lit(long)).then(pl.lit(text)).otherwise(pl.col(column)).alias(column))
+        return frame
+
+    def _key_text(self, frame: pl.DataFrame) -> pl.Series:
         if len(self.fields) == 1:
             text = pl.col(key_column(0))
         else:
@@ -88,7 +121,7 @@ class Groups:
         )
         if not self.fields:
             text = pl.lit("all")
-        return self.frame.select((text + block.fill_null("")).alias(KEY)).to_series()
+        return frame.select((text + block.fill_null("")).alias(KEY)).to_series()
 
 
 def key_column(index: int) -> str:
@@ -101,13 +134,15 @@ def group_rollouts(
 ) -> tuple[pl.DataFrame, Groups, dict[int, int]]:
     """Number the groups and batches of rollouts by first appearance.
 
-    `keys` has `key_0..n` (text), and where they are known `step` and `rollout` (text). With `group_size` a key with
-    more rollouts is split into consecutive blocks of that many. A batch is a step, told apart also by `batch_by`.
+    `keys` has `key_0..n` (text, or codes of it), and where they are known `step` and `rollout`. With `group_size` a
+    key with more rollouts is split into consecutive blocks of that many. A batch is a step, told apart
+    also by `batch_by`.
 
     Returns the columns `group`, `batch` and `rollout` (where there is one) of the canonical frame, the groups, and
     the odd blocks: group number -> size, for the blocks that are short of `group_size`.
     """
     parts = [key_column(index) for index in range(len(fields))]
+    keys = keys.with_columns(coded(keys[name]) for name in (*parts, STEP, ROLLOUT) if name in keys.columns)
     batch = [*([STEP] if STEP in keys.columns else []), *batch_by]
     keys = keys.with_columns(batch=_numbered(keys, batch) if batch else pl.lit(0, dtype=pl.UInt32))
     columns = [BATCH, *parts]
@@ -118,28 +153,63 @@ def group_rollouts(
         columns.append(BLOCK)
     group = _numbered(keys, columns)
     numbered = keys.select(pl.lit(group).alias(GROUP), BATCH, *([ROLLOUT] if ROLLOUT in keys.columns else []))
-    firsts = group.to_frame(GROUP).with_row_index(_ROW).group_by(GROUP).agg(pl.col(_ROW).min()).sort(GROUP)[_ROW]
+    firsts = _firsts(group)
     frame = keys[firsts].select(
         pl.lit(firsts).alias(_ROW),
         BATCH,
-        pl.col(STEP) if STEP in keys.columns else pl.lit(None, dtype=pl.String).alias(STEP),
-        *parts,
+        (pl.col(STEP) if STEP in keys.columns else pl.lit(None)).cast(pl.String).alias(STEP),
+        pl.col(parts).cast(pl.String),
         pl.col(BLOCK) if BLOCK in keys.columns else pl.lit(None, dtype=pl.UInt32).alias(BLOCK),
     )
     return numbered, Groups(frame, tuple(fields)), _odd_blocks(numbered, group_size)
 
 
-def short_id(parts: tuple[object, ...]) -> str:
-    """Ten hex digits from the hash of a group's step, key and block: the same in every run and file."""
-    text = json.dumps(parts, ensure_ascii=True, separators=(",", ":"))
-    return hashlib.blake2b(text.encode(), digest_size=_ID_BYTES).hexdigest()
+def short_ids(parts: pl.DataFrame) -> pl.Series:
+    """For each row of step, key and block ten hex digits of the hash of its JSON: the same in every run and file."""
+    texts = [pl.col(name) for name, dtype in parts.schema.items() if dtype == pl.String]
+    odd = parts.select(pl.any_horizontal(text.str.contains(_ESCAPED) for text in texts).fill_null(value=False))
+    if odd.to_series().any():
+        rows = (json.dumps(row, ensure_ascii=True, separators=(",", ":")) for row in parts.iter_rows())
+    else:  # no text needs an escape: the same JSON, sooner
+        spelled = [
+            (pl.lit('"') + pl.col(name) + pl.lit('"') if dtype == pl.String else pl.col(name).cast(pl.String))
+            for name, dtype in parts.schema.items()
+        ]
+        joined = pl.concat_str([text.fill_null("null") for text in spelled], separator=",")
+        rows = iter(parts.select(pl.lit("[") + joined + pl.lit("]")).to_series())
+    size = _ID_BYTES
+    return pl.Series(
+        [hashlib.blake2b(row.encode(), digest_size=size).hexdigest() for row in rows],
+        dtype=pl.String,
+    )
 
 
-def _numbered(frame: pl.DataFrame, columns: list[str]) -> pl.Series:
-    """The distinct values of `columns`, numbered by first appearance, as UInt32 a row."""
-    values = frame.select(columns)
-    firsts = values.with_row_index(_ROW).group_by(columns).agg(pl.col(_ROW).min()).sort(_ROW).with_row_index("number")
-    return values.join(firsts, on=columns, how="left", maintain_order="left", nulls_equal=True)["number"]
+def _numbered(frame: pl.DataFrame, columns: Sequence[str]) -> pl.Series:
+    """The distinct values of `columns`, codes or numbers, numbered by first appearance, as UInt32 a row."""
+    values = frame.select(pl.col(name).to_physical() for name in columns)
+    constant = [name for name in values.columns if values[name].min() == values[name].max()]
+    varying = values.select(name for name in values.columns if name not in constant or values[name].null_count())
+    if not varying.width:
+        return pl.zeros(values.height, dtype=pl.UInt32, eager=True)
+    if varying.width == 1 and not varying.to_series().null_count():
+        codes = varying.to_series()
+        if codes.dtype == pl.UInt32 and _in_order(codes):
+            return codes
+    firsts = varying.with_row_index(_ROW).group_by(varying.columns).agg(pl.col(_ROW).min()).sort(_ROW)
+    numbers = firsts.drop(_ROW).with_row_index("number")
+    return varying.join(numbers, on=varying.columns, how="left", maintain_order="left", nulls_equal=True)["number"]
+
+
+def _in_order(codes: pl.Series) -> bool:
+    """Whether codes are numbers by first appearance already: none is more than one above all before it."""
+    highest = codes.cum_max()
+    return bool(codes.len() == 0 or (codes[0] == 0 and (highest.diff().fill_null(0) <= 1).all()))
+
+
+def _firsts(numbers: pl.Series) -> pl.Series:
+    """The first row of each number; they are numbered by first appearance."""
+    highest = numbers.cum_max()
+    return (highest != highest.shift()).fill_null(value=True).arg_true()
 
 
 def _in_blocks(keys: pl.DataFrame, columns: list[str], size: int) -> pl.DataFrame:

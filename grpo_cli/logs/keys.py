@@ -51,10 +51,15 @@ class Key:
             return cls(Field.parse(match["field"], names), by=int(match["by"]))
         return cls(Field.parse(text, names))
 
+    @property
+    def changes(self) -> bool:
+        """Whether the text is not just that of the field."""
+        return bool(self.without or self.by)
+
     def of(self, value: object) -> str | None:
         """What `value`, found at the field, is called; None where there is none or it does not fit."""
         text = None if value is MISSING else spell(value)
-        if text is None or not (self.without or self.by):
+        if text is None or not self.changes:
             return text
         if self.by:
             return str(int(text) // self.by) if re.fullmatch(r"-?\d+", text) else None

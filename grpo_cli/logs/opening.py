@@ -15,6 +15,7 @@ from grpo_cli.logs.copies import about_files
 from grpo_cli.logs.grouping import STEP, group_rollouts, key_column
 from grpo_cli.logs.layout import RECORD
 from grpo_cli.logs.live import finished, read_live
+from grpo_cli.logs.long_keys import reader
 from grpo_cli.logs.looking import look, read_files
 from grpo_cli.logs.places import narrow, step_of, within_steps
 from grpo_cli.logs.reading import BY_FILE, BY_SPLIT
@@ -75,6 +76,7 @@ def open_log(
         selection.group_size,
         batch_by=[keys[reading.key_names.index(BY_SPLIT)]] if BY_SPLIT in reading.places else [],
     )
+    groups = replace(groups, texts=reader(parts, reading, kept))
     return RolloutLog(
         parts=parts,
         reading=reading,

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from grpo_cli.logs.grouping import ID, KEY, short_id
+from grpo_cli.logs.grouping import BLOCK, ID, KEY, STEP, short_ids
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from grpo_cli.logs.grouping import Groups
 
 PROMPT = "prompt"
@@ -33,14 +35,20 @@ class Prompts:
         parts = groups.key_columns
         if not parts:  # the step alone is the key
             every = pl.repeat(0, groups.frame.height, dtype=pl.UInt32, eager=True).alias(PROMPT)
-            return cls(every, pl.DataFrame({PROMPT: [0], ID: [short_id((None, None))], KEY: ["all"]}))
+            return cls(every, pl.DataFrame({PROMPT: [0], ID: _ids(pl.DataFrame({BLOCK: [0]}), []), KEY: ["all"]}))
         keys = groups.frame.select(parts)
-        distinct = keys.unique(maintain_order=True).with_row_index(PROMPT)
+        distinct = groups.frame.unique(parts, keep="first", maintain_order=True).with_row_index(PROMPT)
         number = keys.join(distinct, on=parts, how="left", maintain_order="left", nulls_equal=True)[PROMPT]
-        ids = [short_id((None, *key, None)) for key in distinct.select(parts).iter_rows()]
+        ids = _ids(distinct, parts)
+        distinct = groups.with_texts(distinct)
         text = pl.col(parts[0])
         if len(parts) > 1:
             fields = zip(groups.fields, parts, strict=True)
             text = pl.concat_str([pl.lit(f"{name}=") + pl.col(part) for name, part in fields], separator=" ")
-        named = distinct.select(PROMPT, pl.Series(ID, ids, dtype=pl.String), text.alias(KEY), *parts)
+        named = distinct.select(PROMPT, ids.alias(ID), text.alias(KEY), *parts)
         return cls(number, named)
+
+
+def _ids(keys: pl.DataFrame, parts: Sequence[str]) -> pl.Series:
+    step, block = pl.lit(None, dtype=pl.String).alias(STEP), pl.lit(None, dtype=pl.UInt32).alias(BLOCK)
+    return short_ids(keys.with_columns(step, block).select(STEP, *parts, BLOCK))

@@ -9,6 +9,7 @@ import polars as pl
 
 from grpo_cli.errors import InputError, RowError, UsageError
 from grpo_cli.frame import BASELINE, LENGTH, LOGGED, OUTCOME, ROLLOUT, reward_part
+from grpo_cli.logs.codes import code_type, coded
 from grpo_cli.logs.fields import Field
 from grpo_cli.logs.format import Kind, Records, Want, text_number
 from grpo_cli.logs.grouping import STEP, key_column
@@ -40,10 +41,12 @@ def wants_of(
 ) -> dict[str, Want]:
     """What is read of each record: a want for each column that the rollouts will have."""
     scores = Kind.JSON if reading.weighted else Kind.NUMBER
-    wants = {key_column(at): Want(key.field, Kind.KEY) for at, key in enumerate(reading.key)}
+    wants = {
+        key_column(at): Want(key.field, Kind.KEY if key.changes else Kind.CODE) for at, key in enumerate(reading.key)
+    }
     wants |= {reward_part(at): Want(field, scores) for at, (field, _) in enumerate(reading.rewards)}
     optional = {
-        STEP: (None if reading.step_from_path else reading.step, Kind.KEY),
+        STEP: (None if reading.step_from_path else reading.step, Kind.CODE),
         ROLLOUT: (reading.rollout.field if reading.rollout else None, Kind.KEY),
         OUTCOME: (reading.outcome, Kind.NUMBER),
         LENGTH: (reading.length if LENGTH in roles else None, Kind.NUMBER),
@@ -95,10 +98,12 @@ def rollouts_of(read: Sequence[Read], reading: Reading, wants: dict[str, Want]) 
             name, line = locate(parts, error.row)
             raise InputError(error.message, file=name, line=line) from error
         rollouts = rollouts.with_columns(sums)
-    keys = [key.apply(key_column(at)).alias(key_column(at)) for at, key in enumerate(reading.key)]
+    keys = [key.apply(key_column(at)).alias(key_column(at)) for at, key in enumerate(reading.key) if key.changes]
     if reading.rollout is not None:
         keys.append(reading.rollout.apply(ROLLOUT).alias(ROLLOUT))
-    return parts, rollouts.with_columns(keys)
+    rollouts = rollouts.with_columns(keys)
+    places = [key_column(at) for at in range(len(reading.key_names))]
+    return parts, rollouts.with_columns(coded(rollouts[name]) for name in places)
 
 
 def _beside(file: LogFile, records: Records, reading: Reading, wants: dict[str, Want]) -> pl.DataFrame:
@@ -110,25 +115,31 @@ def _beside(file: LogFile, records: Records, reading: Reading, wants: dict[str, 
         if want.field.is_plain and want.field.top in constants and want.field.top not in records.names:
             text = constants[want.field.top]
             number = want.kind is Kind.NUMBER
-            said[name] = pl.lit(text_number(text), dtype=pl.Float64) if number else pl.lit(text, dtype=pl.String)
+            said[name] = pl.lit(text_number(text), dtype=pl.Float64) if number else _constant(text, want.kind)
             if number and name in records.missing:
                 records.missing[name].clear()
     if reading.step_from_path:
-        said[STEP] = pl.lit(step_of(file, reading.layout), dtype=pl.String)
+        said[STEP] = _constant(step_of(file, reading.layout), Kind.CODE)
     for at, place in enumerate(reading.places, len(reading.key)):
         match place:
             case str() if place == RECORD:
-                told = pl.int_range(1, pl.len() + 1).cast(pl.String)
+                told = pl.int_range(1, pl.len() + 1).cast(pl.String).cast(code_type())
             case str() if place == BY_FILE:
-                told = pl.lit(file.name)
+                told = _constant(file.name, Kind.CODE)
             case _:
-                told = pl.lit(split_of(file, reading.layout) or "train")
+                told = _constant(split_of(file, reading.layout) or "train", Kind.CODE)
         said[key_column(at)] = told
     if not said:
         return frame
     if not frame.width:
         frame = pl.DataFrame({"": pl.Series([None] * frame.height)})
     return frame.with_columns(expr.alias(name) for name, expr in said.items())
+
+
+def _constant(text: str | None, kind: Kind) -> pl.Expr:
+    """One text for all records, as a want of this kind is read."""
+    value = coded(pl.Series([text], dtype=pl.String)) if kind is Kind.CODE else pl.Series([text], dtype=pl.String)
+    return pl.lit(value).first()
 
 
 def _weighted(texts: pl.Series, name: str) -> pl.Series:

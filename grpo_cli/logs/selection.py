@@ -91,9 +91,10 @@ def steps_of(rollouts: pl.DataFrame, in_groups: pl.Series | None, text: str) -> 
     """
     if "step" not in rollouts.columns:
         raise UsageError("--steps needs a step, and this log has none", hint="name it with --step FIELD")
+    steps = rollouts["step"].cast(pl.String)
     if in_groups is None:
-        return steps_in_range(rollouts["step"], text)
-    inside = steps_in_range(rollouts["step"].filter(in_groups), text)
+        return steps_in_range(steps, text)
+    inside = steps_in_range(steps.filter(in_groups), text)
     place = (in_groups.cum_sum().cast(pl.Int64) - 1).clip(lower_bound=0)
     return in_groups & inside.gather(place)
 

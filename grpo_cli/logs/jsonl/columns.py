@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from grpo_cli.errors import InputError
+from grpo_cli.logs.codes import coded
 from grpo_cli.logs.fields import MISSING, Field, Reduce
-from grpo_cli.logs.format import Kind, Want, hashed, spell
+from grpo_cli.logs.format import Kind, Want, spell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -30,7 +31,7 @@ _WORDS: Final = {"True": 1.0, "true": 1.0, "False": 0.0, "false": 0.0}
 
 
 class Column:
-    """A KEY, HASH or JSON column: text, null where the value is null or absent."""
+    """A KEY, CODE or JSON column: text, null where the value is null or absent."""
 
     dtype: pl.DataType = pl.String()
 
@@ -39,7 +40,7 @@ class Column:
         self.field = want.field
         self._file = file_name
         self._spell: Callable[[object], str | None] = json.dumps if want.kind is Kind.JSON else spell
-        self._hashes = want.kind is Kind.HASH
+        self._codes = want.kind is Kind.CODE
         self._rows: list[Any] = []
         self._done: list[pl.Series] = []
 
@@ -76,11 +77,7 @@ class Column:
 
     def _packed(self, values: pl.Series) -> pl.Series:
         """Values as they are held."""
-        if not self._hashes:
-            return values
-        hashes = hashed(pl.element()) if self.field.has_each else hashed(pl.col("key"))
-        column = pl.col("key").list.eval(hashes) if self.field.has_each else hashes
-        return values.to_frame("key").select(column.alias("key")).to_series()
+        return coded(values) if self._codes else values
 
     @property
     def _dtype(self) -> pl.DataType:

@@ -62,7 +62,7 @@ class Plan:
     names: int
     """How many matches a line has where every name is there once."""
     keys: Mapping[str, str]
-    """For each KEY and HASH want: the name that its value follows in the line."""
+    """For each KEY and CODE want: the name that its value follows in the line."""
 
     @classmethod
     def of(cls, wants: Iterable[tuple[str, Want]]) -> Plan | None:
@@ -92,7 +92,7 @@ class Plan:
 def _dtype(want: Want) -> pl.DataType | None:
     parts = want.field.parts
     if all(isinstance(part, Name) for part in parts):
-        return {Kind.KEY: pl.String(), Kind.HASH: pl.String(), Kind.NUMBER: pl.Float64()}.get(want.kind)
+        return {Kind.KEY: pl.String(), Kind.CODE: pl.String(), Kind.NUMBER: pl.Float64()}.get(want.kind)
     if want.kind is Kind.NUMBER and isinstance(parts[-1], Each):
         return pl.List(pl.Float64) if all(isinstance(part, Name) for part in parts[:-1]) else None
     return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from grpo_cli.logs.format import Kind, Want
-from grpo_cli.logs.parquet.keys import Hashes, JsonText, Keys
+from grpo_cli.logs.parquet.keys import Codes, JsonText, Keys
 from grpo_cli.logs.parquet.numbers import Numbers
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def conversion(want: Want) -> Conversion:
             return Numbers(want.field)
         case Kind.KEY:
             return Keys()
-        case Kind.HASH:
-            return Hashes()
+        case Kind.CODE:
+            return Codes()
         case Kind.JSON:
             return JsonText()

@@ -10,8 +10,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from grpo_cli.logs.codes import code_type, coded
 from grpo_cli.logs.fields import MISSING, Field, Name, Reduce
-from grpo_cli.logs.format import hashed, spell
+from grpo_cli.logs.format import spell
 from grpo_cli.logs.parquet.arrays import ValueFault, encoded, gathered, series, strings, used
 from grpo_cli.logs.parquet.plain import SPELLED_EXTENSIONS, ArrowArray, is_text, plain
 
@@ -60,13 +61,15 @@ class Keys:
         return keys
 
 
-class Hashes(Keys):
-    """HASH: 128 bits that stand for the key, taken once for each distinct one."""
+class Codes(Keys):
+    """CODE: codes that stand for the keys, taken once for each distinct one."""
 
-    dtype: pl.DataType = pl.Struct({"high": pl.UInt64, "low": pl.UInt64})
+    def __init__(self) -> None:
+        """Hold on to the numbering while a file is read."""
+        self.dtype = code_type()
 
     def _made(self, keys: pl.Series) -> pl.Series:
-        return pl.select(hashed(pl.lit(keys)).alias(keys.name)).to_series()
+        return coded(keys)
 
 
 class JsonText:

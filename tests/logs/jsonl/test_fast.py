@@ -188,9 +188,9 @@ def test_blocks_of_blank_lines_and_empty_files(tmp_path):
         both(tmp_path / "x", data, PLAIN, size=10)
 
 
-HASHED = {"id": Want(Field.named("id"), Kind.HASH), "reward": PLAIN["reward"]}
+CODED = {"id": Want(Field.named("id"), Kind.CODE), "reward": PLAIN["reward"]}
 SETS = [
-    HASHED,
+    CODED,
     PLAIN,
     wants("info.id", ("info.score",), ("reward",)),
     wants("id", ("scores[]",)),

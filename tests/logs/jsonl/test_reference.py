@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from grpo_cli.errors import InputError
+from grpo_cli.logs.codes import digest
 from grpo_cli.logs.fields import MISSING, Field
 from grpo_cli.logs.format import Kind, Want
 from grpo_cli.logs.jsonl import Jsonl
@@ -112,7 +113,7 @@ def test_keys_are_what_they_spell(log):
     assert found[12:] == ["p\0d83d", "\0" + "0000", None]
 
 
-def test_hashes_stand_for_keys(log):
+def test_codes_stand_for_keys(log):
     values = [
         "7",
         "7.0",
@@ -127,16 +128,11 @@ def test_hashes_stand_for_keys(log):
         '[ "x" ]',
     ]
     keys = column(log, values, Kind.KEY).frame["x"]
-    hashes = column(log, values, Kind.HASH).frame["x"]
-    assert hashes.dtype == pl.Struct({"high": pl.UInt64, "low": pl.UInt64})
-    assert hashes.is_null().to_list() == keys.is_null().to_list()
-    pairs = set(zip(keys, map(str, hashes), strict=True))
-    assert len(pairs) == len(set(keys)) == hashes.n_unique()
-    parts = hashes.drop_nulls().struct.unnest()
-    assert len({high ^ low for high, low in parts.unique().rows()}) == parts.unique().height, "two hashes, not one"
-    listed = column(log, ['["a", null, "a"]', "[]", None], Kind.HASH, field="x[]").frame["x"].to_list()
-    assert listed[0][0] == listed[0][2] != listed[0][1] is None
-    assert listed[1:] == [[], None]
+    codes = column(log, values, Kind.CODE).frame["x"]
+    assert isinstance(codes.dtype, pl.Categorical)
+    assert codes.to_list() == [None if key is None else digest(key) for key in keys]
+    listed = column(log, ['["a", null, "a"]', "[]", None], Kind.CODE, field="x[]").frame["x"].to_list()
+    assert listed == [["a", None, "a"], [], None]
 
 
 def test_json_is_json_text(log):

@@ -14,8 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from grpo_cli.errors import InputError
+from grpo_cli.logs.codes import coded
 from grpo_cli.logs.fields import Field
-from grpo_cli.logs.format import Kind, Want, hashed, spell
+from grpo_cli.logs.format import Kind, Want, spell
 from grpo_cli.logs.parquet import Parquet
 
 
@@ -97,22 +98,21 @@ def test_a_chat_message_is_one_key_in_parquet_and_jsonl(log):
 
 
 @pytest.mark.parametrize("field", ["k", "k[]", "k[0].content", "nowhere", "nowhere[]"])
-def test_a_hash_stands_for_the_key(log, field):
+def test_a_code_stands_for_the_key(log, field):
     messages = [[{"role": "user", "content": f"{row % 3}" * 50}] for row in range(20)]
     file = log(pa.table({"k": [*messages, None, []]}), row_group_size=7)
-    wants = {kind.name: Want(Field.parse(field), kind) for kind in (Kind.KEY, Kind.HASH)}
+    wants = {kind.name: Want(Field.parse(field), kind) for kind in (Kind.KEY, Kind.CODE)}
     frame = Parquet().read(file, wants, "error").frame
-    each = field.endswith("[]")
-    expected = pl.col("KEY").list.eval(hashed(pl.element())) if each else hashed(pl.col("KEY"))
-    assert frame["HASH"].equals(frame.select(expected).to_series(), check_names=False)
+    assert frame["CODE"].dtype == coded(frame["KEY"]).dtype
+    assert frame["CODE"].to_list() == coded(frame["KEY"]).to_list()
 
 
-def test_hashes_of_texts_are_those_of_their_keys(log):
+def test_codes_of_texts_are_those_of_their_keys(log):
     texts = ["long prompt " * 9 + str(row % 4) for row in range(60)]
     file = log(pa.table({"k": texts}), row_group_size=20)
-    want = {"k": Want(Field.named("k"), Kind.HASH)}
+    want = {"k": Want(Field.named("k"), Kind.CODE)}
     found = Parquet().read(file, want, "error").frame["k"]
-    assert found.equals(pl.DataFrame({"k": texts}).select(hashed(pl.col("k"))).to_series(), check_names=False)
+    assert found.to_list() == coded(pl.Series(texts)).to_list()
 
 
 def test_text_that_is_not_utf8_is_an_error_with_its_row(log):
