@@ -95,7 +95,11 @@ class Columns:
             fields = [field for field in fields if usable(self.values(field))]
             if len(fields) > 1 and str(fields[0]) != candidate:
                 names = " and ".join(str(field) for field in fields)
-                raise InputError(f"{names} are both called {candidate}", file=self.file, hint="say which one is meant")
+                raise InputError(
+                    f"{names} are both called {candidate}",
+                    file=self.file,
+                    hint="name the one that is meant: -g, -r or --step",
+                )
             if fields:
                 return fields[0]
         return None

@@ -20,6 +20,8 @@ from grpo_cli.logs.strangers import what_it_is
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+QUIET = (*WEAK_IDS, WITHOUT_TAIL)
+"""Names that mostly are no keys: that they are none here is not worth a word in the run line."""
 SURE_IDS = ("prompt_id",)
 """Names that say what they are: no value of theirs makes them unfit."""
 _VERL_UID = re.compile(r".+_\d+_\d+", re.DOTALL)
@@ -94,7 +96,12 @@ def _key(asked: Asked, layout: Layout, columns: Columns, group_size: int | None)
             unfit = _unfit(candidate, keys, columns)
             choice = _KeyChoice(keys, (), _key_why(candidate, layout), not_taken)
             if not unfit:
-                return choice._replace(not_taken=[*not_taken, *_other_keys(choice, not_taken, columns)])
+                return choice._replace(
+                    why="; ".join(
+                        [choice.why, *(f"{one.name} is {one.why}" for one in not_taken if one.name not in QUIET)]
+                    ),
+                    not_taken=[*not_taken, *_other_keys(choice, not_taken, columns)],
+                )
             not_taken.append(NotTaken("key", candidate, unfit))
             if candidate in WEAK_IDS:
                 third = third or choice

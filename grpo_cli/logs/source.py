@@ -17,6 +17,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from grpo_cli.errors import InputError, UsageError
+from grpo_cli.logs.first_bytes import refuse_what_is_no_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,31 +37,6 @@ WRITTEN = "advantages"
 """What stands before the suffix of an output that is written beside its input."""
 FILTERED = "filtered"
 """The same of an output that is only some groups of its input."""
-
-_MAGIC: tuple[tuple[bytes, str, str], ...] = (
-    (b"version https://git-lfs", "a Git LFS pointer, not the file itself", "fetch it with: git lfs pull"),
-    (
-        b"PK\x03\x04",
-        "a zip archive (a torch checkpoint, an Inspect .eval?)",
-        "export its samples as JSONL first",
-    ),
-    (
-        b"\x80\x02",
-        "a Python pickle (a torch save?)",
-        "load it where it was written and save its samples as JSONL",
-    ),
-    (b"\x80\x04", "a Python pickle", "load it where it was written and save its samples as JSONL"),
-    (b"\x80\x05", "a Python pickle", "load it where it was written and save its samples as JSONL"),
-    (b"ARROW1", "an Arrow IPC file", "save it as Parquet first"),
-    (b"SQLite format 3", "an SQLite database", "export the table as JSONL or Parquet first"),
-    (b"<!doctype html", "an HTML page", "was a web page saved in place of the file?"),
-    (b"<html", "an HTML page", "was a web page saved in place of the file?"),
-    (b"BZh", "bzip2-compressed", "unpack it, or pack it with gzip or zstd"),
-    (b"\xfd7zXZ", "xz-compressed", "unpack it, or pack it with gzip or zstd"),
-    (b"\xff\xfe", "UTF-16 text", "convert it: iconv -f UTF-16 -t UTF-8"),
-    (b"\xfe\xff", "UTF-16 text", "convert it: iconv -f UTF-16 -t UTF-8"),
-)
-_BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
@@ -268,27 +244,5 @@ def _recognise(path: Path, name: str, relative: PurePath, *, is_stdin: bool) -> 
         return LogFile(path, name, "jsonl", "gzip", relative, is_stdin)
     if head.startswith(b"\x28\xb5\x2f\xfd"):
         return LogFile(path, name, "jsonl", "zstd", relative, is_stdin)
-    _refuse_what_is_no_log(head, name)
+    refuse_what_is_no_log(head, name)
     return LogFile(path, name, "jsonl", None, relative, is_stdin)
-
-
-def _refuse_what_is_no_log(head: bytes, name: str) -> None:
-    lowered = head.lower()
-    for magic, what, hint in _MAGIC:
-        if lowered.startswith(magic.lower()):
-            raise InputError(f"{what}, not a rollout log", file=name, hint=hint)
-    if name.lower().endswith((".parquet", ".pq")):
-        raise InputError("not a Parquet file (it does not begin with PAR1)", file=name)
-    text = head.removeprefix(_BOM).lstrip()
-    if b"\0" in head:
-        raise InputError("binary data, not JSONL or Parquet", file=name)
-    if re.match(rb"\[\s*(\{|$)", text) and not name.lower().endswith(".jsonl"):
-        raise InputError(
-            "one JSON array, not JSONL", file=name, hint=f"make lines of it: jq -c '.[]' {name} > log.jsonl"
-        )
-    if re.match(rb"\{\s*\n", text):
-        raise InputError(
-            "a JSON object spread over several lines, not JSONL",
-            file=name,
-            hint=f"make a line of it: jq -c . {name} > log.jsonl",
-        )

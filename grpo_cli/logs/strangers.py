@@ -35,7 +35,8 @@ def what_it_is(names: Collection[str], sample: Sequence[Mapping[str, Any]]) -> t
     if "detail" in names and len(set(names)) <= 2:
         return "a log of validation errors (detail)", _TRAINS
     numbers = _share(sample, _is_mostly_numbers)
-    metric_names = [name for name in names if _METRIC_NAMES.search(name)]
+    inner = [name for record in sample[:1] for value in record.values() if isinstance(value, dict) for name in value]
+    metric_names = [name for name in (*names, *inner) if _METRIC_NAMES.search(name)]
     if numbers > 0.5 and metric_names:
         return f"a log of metrics ({', '.join(metric_names[:3])}, ...)", _TRAINS
     return None
