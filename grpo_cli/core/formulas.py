@@ -102,7 +102,9 @@ def _named(frame: pl.DataFrame, first: str | None) -> Iterator[Estimator]:
 
 
 def _with_k(estimator: Estimator, frame: pl.DataFrame) -> Iterator[Estimator]:
-    """The estimator; where it is about k rollouts and k is open, one for each k that may be."""
+    """The estimator; where it is about k rollouts and k is open, one for each k; the best rollout unscaled too."""
+    if any(step.subtract == "second-best" and step.scaled for step in estimator.steps):
+        yield resolve(f"{estimator.spec}:scale=none")
     if not any(step.takes_k and step.k is None for step in estimator.steps):
         yield estimator
         return
