@@ -148,6 +148,7 @@ def _centre(
         off = scaled - part.spread(rough)
         columns["x"] = off
         sums = part.aggregate(columns, (x * w).sum().alias("left"), (x * x * w).sum().alias("m2"))
+    del off  # as large as the rows: what is not needed any more is given back before more is asked for
     shift = sums["left"] / mass
     table = table.with_columns(mass, m2=sums["m2"] - sums["left"] * shift, mean=rough + shift)
     return table, scaled - part.spread(table["mean"])
