@@ -28,19 +28,24 @@ _MEANS = {
 _SHOWN = ("id", "key", "step", "groups", "n", "judged", "passed", "mean", "status")
 
 
-def ks_of(text: str | None, rows: Rows) -> list[int]:
-    """The k that were asked for, or the powers of two up to the commonest size.
+def ks_of(text: str | None) -> list[int] | None:
+    """The k that were asked for; None where none were.
 
     Raises:
         UsageError: one is no whole number from 1.
     """
-    if text is None:
-        size = commonest_size(rows.frame)
-        return [2**power for power in range(size.bit_length()) if 2**power <= size]
-    found = [int(number) if number.is_integer() else 0 for number in numbers(text, "--k") or ()]
-    if not found or min(found) < 1:
-        raise UsageError(f"--k {text}: whole numbers from 1, please", hint="as in --k 1,2,4,8")
-    return found
+    found = numbers(text, "--k")
+    if found is None:
+        return None
+    if not all(number.is_integer() and number >= 1 for number in found):
+        raise UsageError(f"--k {text}: not whole numbers from 1", hint="as in --k 1,2,4,8")
+    return [int(number) for number in found]
+
+
+def usual_ks(rows: Rows) -> list[int]:
+    """The powers of two up to the commonest size."""
+    size = commonest_size(rows.frame)
+    return [2**power for power in range(size.bit_length())]
 
 
 def numbers(text: str | None, option: str) -> list[float] | None:
@@ -56,7 +61,7 @@ def numbers(text: str | None, option: str) -> list[float] | None:
     except ValueError:
         found = [math.nan]
     if not all(map(math.isfinite, found)):
-        raise UsageError(f"{option} {text}: numbers with commas between, please", hint=f"as in {option} 0.5,1")
+        raise UsageError(f"{option} {text}: not numbers with commas between", hint=f"as in {option} 0.5,1")
     return found
 
 

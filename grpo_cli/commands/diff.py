@@ -45,9 +45,9 @@ def diff(
     from grpo_cli.logs.source import find
 
     with opened(find([before]), log, screen) as first, opened(find([after]), log, screen) as second:
+        pairs = paired(first, second, log)
         for rollouts in (first, second):
             screen.say(run_line(rollouts, summarised(rollouts, log)))
-        pairs = paired(first, second, log)
         if which is None and screen.tabular(table.format):
             report(screen, pairs, table)
         else:

@@ -145,11 +145,11 @@ def filter(  # noqa: A001 - it is the name of the command
     selection, found = selection_of(choice), find(files)
     going = outgoing(found, destination)
     with opened(found, log, screen) as rollouts:
+        rows = rows_of(rollouts, log, choice.by or going.by)
+        selected = select(rows.frame, selection)
         groups = summarised(rollouts, log)
         screen.say(run_line(rollouts, groups))
         for note in looks_wrong(rollouts, groups, log):
             screen.note(note)
-        rows = rows_of(rollouts, log, choice.by or going.by)
-        selected = select(rows.frame, selection)
         report(screen, rows, selected, going, table)
         write(screen, rollouts, rows, selected["kept"], going)

@@ -97,8 +97,8 @@ def gate(
     formula = formula_of(estimator)
     with opened(find(files), log, screen, roles=roles_of(formula), live=live) as rollouts:
         found = measured(rollouts, log, formula)
-        screen.say(run_line(rollouts, found.groups))
         results = checks(found.figures, found.groups, asked)
+        screen.say(run_line(rollouts, found.groups))
         screen.show(shown(results, drawn=screen.tabular(table.format)), **table.how)
         if error := failure(results):
             raise error

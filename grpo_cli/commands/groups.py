@@ -36,9 +36,9 @@ def groups(
     from grpo_cli.logs.source import find
 
     with opened(find(files), log, screen) as rollouts:
+        rows = rows_of(rollouts, log, by).with_histograms(rollouts).chosen(status=status, where=where)
         summary = summarised(rollouts, log)
         screen.say(run_line(rollouts, summary))
         for note in looks_wrong(rollouts, summary, log):
             screen.note(note)
-        rows = rows_of(rollouts, log, by).with_histograms(rollouts).chosen(status=status, where=where)
         screen.show(rows.table, **table.how)

@@ -40,26 +40,26 @@ _NARROW = (
 )
 
 
-def over_steps(
-    screen: Screen,
-    log: RolloutLog,
-    groups: pl.DataFrame,
-    options: LogOptions,
-    formula: Estimator,
-    table: TableOptions,
-    bin_size: int | None,
-) -> None:
-    """Print a row per step, or per bin of `bin_size` steps.
+def bin_size_of(screen: Screen, log: RolloutLog, table: TableOptions) -> int:
+    """How many steps a row has, where the person does not say: one; on a terminal as many as make all rows fit.
 
     Raises:
         UsageError: the log has no step.
     """
-    steps = log.groups.steps
-    if not steps.count():
+    steps = log.groups.steps.drop_nulls().n_unique()
+    if not steps:
         raise UsageError("this log has no step to follow", hint="name its field with --step FIELD")
-    place, distinct = _in_order(steps)
-    if bin_size is None:
-        bin_size = _binned(screen, table, distinct.len())
+    if screen.room() is None or not screen.tabular(table.format) or table.limit is not None:
+        return 1
+    size = -(-steps // ROWS_ON_A_TERMINAL)
+    if size > 1:
+        screen.note(f"{steps} steps, {size} a row: --bin 1 shows each")
+    return size
+
+
+def over_steps(log: RolloutLog, groups: pl.DataFrame, options: LogOptions, formula: Estimator, bin_size: int) -> Table:
+    """A row per step, or per bin of `bin_size` steps."""
+    place, distinct = _in_order(log.groups.steps)
     bins = (place // bin_size).cast(pl.UInt32)
     advantage = advantages(log.frame, formula, weights=log.reading.weights, tolerance=options.tolerance)
     frame = trend(
@@ -79,14 +79,16 @@ def over_steps(
         frame = frame.with_columns(distinct.gather(lasts).alias("last_step"))
         columns["last_step"] = kind
     columns |= _COLUMNS
-    rows = Table("steps" if bin_size == 1 else "bins", frame.select(list(columns)), columns, narrow=_NARROW)
-    if screen.tabular(table.format):
-        sparks = _sparks(rows)
-        if not sparks.frame.is_empty():
-            screen.show(sparks, format="table", limit=0)
-            screen.draw([Text()])
-        rows = _without_empty(rows)
-    screen.show(rows, **table.how)
+    return Table("steps" if bin_size == 1 else "bins", frame.select(list(columns)), columns, narrow=_NARROW)
+
+
+def draw_course(screen: Screen, rows: Table) -> Table:
+    """Draw a sparkline for each column that varies; return the rows without columns that only would take room."""
+    sparks = _sparks(rows)
+    if not sparks.frame.is_empty():
+        screen.show(sparks, format="table", limit=0)
+        screen.draw([Text()])
+    return _without_empty(rows)
 
 
 def _in_order(steps: pl.Series) -> tuple[pl.Series, pl.Series]:
@@ -97,16 +99,6 @@ def _in_order(steps: pl.Series) -> tuple[pl.Series, pl.Series]:
     places = pl.DataFrame({"step": distinct}).with_row_index("place")
     joined = pl.DataFrame({"step": steps}).join(places, on="step", how="left", maintain_order="left", nulls_equal=True)
     return joined["place"], distinct
-
-
-def _binned(screen: Screen, table: TableOptions, steps: int) -> int:
-    """One step a row; on a terminal so many that all rows fit, unless the person says how many rows to show."""
-    if screen.room() is None or not screen.tabular(table.format) or table.limit is not None:
-        return 1
-    size = -(-steps // ROWS_ON_A_TERMINAL)
-    if size > 1:
-        screen.note(f"{steps} steps, {size} a row: --bin 1 shows each")
-    return size
 
 
 def _sparks(rows: Table) -> Table:

@@ -54,19 +54,19 @@ def passk(
     mean counts each group once; low and high are its 95 % t interval. A group with fewer than k rollouts has neither:
     it is null, left out of the mean, and counted in too_small.
     """
-    from grpo_cli.commands.attempts import averages, ks_of, numbers, per_row, too_small
+    from grpo_cli.commands.attempts import averages, ks_of, numbers, per_row, too_small, usual_ks
     from grpo_cli.commands.opening import opened
     from grpo_cli.commands.rows import rows_of
     from grpo_cli.commands.views import looks_wrong, run_line, summarised
     from grpo_cli.logs.source import find
 
-    bars = numbers(thresholds, "--thresholds")
+    asked, bars = ks_of(k), numbers(thresholds, "--thresholds")
     with opened(find(files), log, screen) as rollouts:
+        rows = rows_of(rollouts, log, by)
+        ks = asked or usual_ks(rows)
+        shown = per_row(rows, ks) if which == "rows" else averages(rollouts, rows, ks, bars)
         groups = summarised(rollouts, log)
         screen.say(run_line(rollouts, groups))
-        rows = rows_of(rollouts, log, by)
-        ks = ks_of(k, rows)
-        shown = per_row(rows, ks) if which == "rows" else averages(rollouts, rows, ks, bars)
         for note in (*looks_wrong(rollouts, groups, log), *too_small(rows, ks)):
             screen.note(note)
         screen.show(shown, **table.how)

@@ -35,8 +35,8 @@ KEY_SHOWN = 60
 """Columns that a key may take in a heading: the prompt stands below."""
 
 
-def chosen_groups(screen: Screen, log: RolloutLog, rows: Rows, choice: Choice, look: Look) -> pl.DataFrame:
-    """The groups that were asked for, in the order that was asked for.
+def chosen_groups(log: RolloutLog, rows: Rows, choice: Choice, limit: int) -> tuple[pl.DataFrame, int]:
+    """The groups that were asked for, in the order that was asked for, and how many there are beyond `limit`.
 
     Raises:
         UsageError: no group is called so, or a column or status that there is not.
@@ -52,15 +52,15 @@ def chosen_groups(screen: Screen, log: RolloutLog, rows: Rows, choice: Choice, l
     if choice.random is not None:
         drawn = random.Random(choice.seed).sample(range(len(every)), min(choice.random, len(every)))  # noqa: S311 - no secret
         every = every[sorted(drawn)]
-    limit = choice.limit
-    if limit is None:
-        limit = GROUPS if screen.tabular(look.format) and choice.random is None and choice.key is None else 0
     groups = every.head(limit) if limit else every
-    if rest := len(every) - len(groups):
-        screen.say(f"{len(groups)} of {count(len(every), 'group')}: --limit 0 shows the other {rest}")
-    if groups.is_empty():
-        screen.say("no group is like that")
-    return groups
+    return groups, len(every) - len(groups)
+
+
+def limit_of(choice: Choice, *, drawn: bool) -> int:
+    """How many groups are shown; 0 is all."""
+    if choice.limit is not None:
+        return choice.limit
+    return GROUPS if drawn and choice.random is None and choice.key is None else 0
 
 
 def chosen_rollouts(log: RolloutLog, groups: pl.DataFrame, choice: Choice) -> pl.DataFrame:
@@ -91,6 +91,8 @@ def show_rollouts(
     look: Look,
 ) -> None:
     """Print the rollouts, as text or as a table."""
+    if groups.is_empty():
+        screen.say("no group is like that")
     texts = dict(zip(chosen["row"], texts_of(log, chosen["row"].to_list(), look.prompt, look.completion), strict=True))
     if texts and all(text.completion is None for text in texts.values()):
         screen.note("no completion was found: --completion FIELD names it")

@@ -44,14 +44,16 @@ def trend(
     """
     from grpo_cli.commands.measured import formula_of, roles_of
     from grpo_cli.commands.opening import opened
-    from grpo_cli.commands.over_steps import over_steps
+    from grpo_cli.commands.over_steps import bin_size_of, draw_course, over_steps
     from grpo_cli.commands.views import looks_wrong, run_line, summarised
     from grpo_cli.logs.source import find
 
     formula = formula_of(estimator)
     with opened(find(files), log, screen, roles=roles_of(formula), live=live) as rollouts:
+        size = bin_size_of(screen, rollouts, table) if bin_size is None else bin_size
         groups = summarised(rollouts, log)
+        rows = over_steps(rollouts, groups, log, formula, size)
         screen.say(run_line(rollouts, groups, formula))
         for note in looks_wrong(rollouts, groups, log):
             screen.note(note)
-        over_steps(screen, rollouts, groups, log, formula, table, bin_size)
+        screen.show(draw_course(screen, rows) if screen.tabular(table.format) else rows, **table.how)

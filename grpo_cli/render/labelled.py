@@ -28,7 +28,7 @@ def labelled(screen: Screen, facts: Sequence[tuple[str, Sequence[str]]], *, to: 
             part for whole in shown for part in (wrap(whole, room - indent) if room else [whole])
         ):
             head = label if number == 0 else ""
-            lines.append(Text(head, "bold").append(" " * (indent - width(head))).append(line, ""))
+            lines.append(Text().append(head, "bold").append(" " * (indent - width(head)) + line))
     screen.draw(lines, to=to)
 
 

@@ -72,7 +72,7 @@ class _Page:
         lines += self._flowing(group.name, "bold")
         status = status_text(group.status, unicode=self.charset.unicode)
         if self.room is None or width(status.plain) + 2 + width(group.about) <= self.room:
-            lines.append(status.append(f"  {group.about}", ""))
+            lines.append(Text().append(status).append(f"  {group.about}"))
         else:
             lines += [status, *self._flowing(group.about, "")]
         if group.prompt:
@@ -89,7 +89,7 @@ class _Page:
         return lines
 
     def _heading(self, title: str, place: str = "") -> list[Text]:
-        """A heading that stands out from the text that follows; the place beside it, or below where there is no room."""
+        """A heading that stands out from the text below it; the place beside it, or under it where there is no room."""
         mark = f"{self.charset.rule * 2} "
         shown, where = self.charset.visible(title), self.charset.visible(place)
         if self.room is None:
