@@ -146,9 +146,8 @@ def _write_dataset(
     for note in going.dataset.notes:
         screen.note(note)
     if found.unknown:
-        screen.note(
-            f"{found.unknown} of {count(found.rows, 'row')} of {name} have prompts that the log has not: left out"
-        )
+        rows = count(found.rows, "row")
+        screen.note(f"{found.unknown} of {rows} of {name} left out: the log does not have their prompts")
     if found.absent:
         verb = "is" if found.absent == 1 else "are"
         screen.note(f"{count(found.absent, 'chosen prompt')} of the log {verb} not in {name}")

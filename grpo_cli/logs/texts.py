@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from grpo_cli.logs.fields import MISSING, Field
 from grpo_cli.logs.rollouts import format_of
@@ -135,9 +135,13 @@ def _of_rollout(field: Field, value: Any, at: int, part: Part, record: int) -> A
 
 
 def _first(rows: Sequence[Sequence[Any]]) -> int | None:
-    """The first field that any rollout has something in."""
+    """The first field that any rollout has something in, or at least has."""
     fields = range(len(rows[0])) if rows else range(0)
-    return next((at for at in fields if any(row[at] not in (None, "", []) for row in rows)), None)
+    for nothing in cast("tuple[Sequence[Any], ...]", ((None, "", []), (None,))):
+        for at in fields:
+            if any(row[at] not in nothing for row in rows):
+                return at
+    return None
 
 
 def _parted(value: Any) -> tuple[Any, Any]:

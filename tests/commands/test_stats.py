@@ -68,7 +68,14 @@ def test_the_advantages_are_those_of_the_estimator_that_is_named(grpo, log):
 def test_the_length_and_how_it_goes_with_the_reward_within_groups(grpo, log):
     rows = [
         {"prompt_id": prompt, "reward": reward, "num_tokens": tokens}
-        for prompt, reward, tokens in (("a", 0, 10), ("a", 1, 20), ("b", 1, 110), ("b", 0, 120), ("c", 1, 5), ("c", 1, 9))
+        for prompt, reward, tokens in (
+            ("a", 0, 10),
+            ("a", 1, 20),
+            ("b", 1, 110),
+            ("b", 0, 120),
+            ("c", 1, 5),
+            ("c", 1, 9),
+        )
     ]
     row = figures(grpo("stats", log(*rows), "--format", "json"))
     assert row["length_mean"] == pytest.approx(274 / 6)
@@ -77,7 +84,8 @@ def test_the_length_and_how_it_goes_with_the_reward_within_groups(grpo, log):
 
 def test_a_row_for_each_reward_column_and_their_correlations(grpo, log):
     rows = [
-        {"prompt_id": "essay", "correct": right, "len_score": score} for right, score in ((1, 0), (1, 40), (0, 90), (0, 170))
+        {"prompt_id": "essay", "correct": right, "len_score": score}
+        for right, score in ((1, 0), (1, 40), (0, 90), (0, 170))
     ]
     asked = ("stats", log(*rows), "-r", "correct", "-r", "len_score", "--format", "json")
     correct, length = grpo(*asked, "--table", "rewards").rows
@@ -85,7 +93,9 @@ def test_a_row_for_each_reward_column_and_their_correlations(grpo, log):
     assert correct["variance_share"] == pytest.approx(-0.006863547635539324, rel=1e-12)
     assert length["variance_share"] == pytest.approx(1.0068635476355392, rel=1e-12)
     first, second = grpo(*asked, "--table", "correlations").rows
-    assert first["len_score"] == second["correct"] == pytest.approx(statistics.correlation([1, 1, 0, 0], [0, 40, 90, 170]))
+    assert (
+        first["len_score"] == second["correct"] == pytest.approx(statistics.correlation([1, 1, 0, 0], [0, 40, 90, 170]))
+    )
 
 
 def test_what_other_group_sizes_would_give(grpo, log):
@@ -125,7 +135,9 @@ def test_stuck_groups_are_told_apart_where_nothing_says_what_passes(grpo, log):
     path = log(never=[0, 0], always=[1, 1], mid=[1, 0], stuck=[0.5, 0.5])
     row = figures(grpo("stats", path, "--format", "json"))
     assert [row[f"constant_{where}"] for where in ("at_lowest", "at_highest", "between")] == [1, 1, 1]
-    assert "1 at the lowest reward (0), 1 at the highest (1), 1 in between" in grpo("stats", path, "--format", "table").out
+    assert (
+        "1 at the lowest reward (0), 1 at the highest (1), 1 in between" in grpo("stats", path, "--format", "table").out
+    )
 
 
 def test_a_group_that_fails_throughout_with_different_rewards_is_a_phantom(grpo, log):
@@ -145,7 +157,9 @@ def test_every_reward_equal_is_said(grpo, log):
 
 
 def test_missing_rewards_are_counted_by_reason(grpo, log):
-    path = log('{"prompt_id": "a"}', '{"prompt_id": "a", "reward": null}', '{"prompt_id": "a", "reward": NaN}', a=[1, 0])
+    path = log(
+        '{"prompt_id": "a"}', '{"prompt_id": "a", "reward": null}', '{"prompt_id": "a", "reward": NaN}', a=[1, 0]
+    )
     ran = grpo("stats", path, "--format", "table")
     assert "5, 2 scored, 3 without a reward (reward: 1 absent, 1 null, 1 nan)" in ran.out
 
