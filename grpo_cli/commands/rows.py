@@ -85,15 +85,19 @@ class Rows:
         return Table(self.name, self.frame.select(list(self.columns)), self.columns, narrow=_NARROW)
 
 
-def rows_of(log: RolloutLog, options: LogOptions, by: str) -> Rows:
-    """The rows of a log by `group` or by `prompt`, in the order of the log."""
-    return _of_prompts(log, options) if by == "prompt" else _of_groups(log, summarised(log, options))
+def rows_of(log: RolloutLog, options: LogOptions, by: str, *, keys: bool = True) -> Rows:
+    """The rows of a log by `group` or by `prompt`, in the order of the log; groups also without their keys."""
+    return _of_prompts(log, options) if by == "prompt" else _of_groups(log, summarised(log, options), keys=keys)
 
 
-def _of_groups(log: RolloutLog, groups: pl.DataFrame) -> Rows:
-    named = log.groups.called(groups["group"])
-    columns = {name: kind for name, kind in _OF_GROUPS.items() if name != "step" or named["step"].count()}
-    if named.schema["step"] == pl.String and "step" in columns:
+def _of_groups(log: RolloutLog, groups: pl.DataFrame, *, keys: bool) -> Rows:
+    numbers = groups["group"]
+    steps = log.groups.steps.gather(numbers).alias("step")
+    named = log.groups.called(numbers) if keys else pl.DataFrame([numbers, log.groups.ids(numbers).alias("id"), steps])
+    columns = {name: kind for name, kind in _OF_GROUPS.items() if name != "step" or steps.count()}
+    if not keys:
+        del columns["key"]
+    if steps.dtype == pl.String and "step" in columns:
         columns["step"] = Kind.KEY
     place = pl.int_range(log.groups.frame.height, dtype=pl.UInt32, eager=True)
     return Rows("groups", named.hstack(groups.drop("group")), columns, place)

@@ -119,7 +119,7 @@ def show(files: Files, choice: Choice, look: Look, log: LogOptions, screen: Scre
     from grpo_cli.commands.measured import formula_of, roles_of
     from grpo_cli.commands.opening import opened
     from grpo_cli.commands.rows import rows_of
-    from grpo_cli.commands.shown import chosen_groups, chosen_rollouts, limit_of, show_rollouts
+    from grpo_cli.commands.shown import chosen_groups, chosen_rollouts, limit_of, needs_keys, show_rollouts
     from grpo_cli.commands.views import run_line, summarised
     from grpo_cli.core.notes import count
     from grpo_cli.logs.source import find
@@ -127,7 +127,7 @@ def show(files: Files, choice: Choice, look: Look, log: LogOptions, screen: Scre
     formula = formula_of(estimator)
     limit = limit_of(choice, drawn=screen.tabular(look.format))
     with opened(find(files), log, screen, roles=roles_of(formula)) as rollouts:
-        groups, rest = chosen_groups(rollouts, rows_of(rollouts, log, "group"), choice, limit)
+        groups, rest = chosen_groups(rollouts, rows_of(rollouts, log, "group", keys=needs_keys(choice)), choice, limit)
         chosen = chosen_rollouts(rollouts, groups, choice)
         screen.say(run_line(rollouts, summarised(rollouts, log), formula))
         show_rollouts(screen, rollouts, groups, chosen, formula, log, look)

@@ -53,7 +53,14 @@ def chosen_groups(log: RolloutLog, rows: Rows, choice: Choice, limit: int) -> tu
         drawn = random.Random(choice.seed).sample(range(len(every)), min(choice.random, len(every)))  # noqa: S311 - no secret
         every = every[sorted(drawn)]
     groups = every.head(limit) if limit else every
+    if "key" not in groups.columns:
+        groups = groups.hstack(log.groups.called(groups["group"]).select("key"))
     return groups, len(every) - len(groups)
+
+
+def needs_keys(choice: Choice) -> bool:
+    """Whether groups are chosen by their key: only then are the keys of all of them read, which may be long texts."""
+    return choice.sort == "key" or (choice.where is not None and "key" in choice.where)
 
 
 def limit_of(choice: Choice, *, drawn: bool) -> int:
@@ -104,15 +111,10 @@ def show_rollouts(
 
 
 def _named(log: RolloutLog, name: str) -> list[int]:
-    """The groups that are called `name`: by a key, by the id of a prompt, or by (the beginning of) a group's id."""
-    named = log.groups.named
-    found = named.filter(pl.col("key") == name)["group"]
+    """The groups that are called `name`: by their key, by (the beginning of) their id, or by that of their prompt."""
+    found = log.groups.matching(name)
     if found.is_empty():
-        prompts = Prompts.of(log.groups)
-        prompt = prompts.named.filter((pl.col("id") == name) | (pl.col("key") == name))["prompt"]
-        if prompt.is_empty() and name and named.filter(pl.col("id").str.starts_with(name)).is_empty():
-            prompt = prompts.named.filter(pl.col("id").str.starts_with(name))["prompt"]
-        found = (prompts.of_group.is_in(prompt.implode())).arg_true()
+        found = Prompts.of(log.groups).matching(name)
     return found.to_list() or [log.groups.find(name)]
 
 

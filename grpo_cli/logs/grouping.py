@@ -48,7 +48,7 @@ class Groups:
     @cached_property
     def named(self) -> pl.DataFrame:
         """A row per group: `group`, `id`, `key` (text for people), `step`."""
-        return self.called(pl.int_range(self.frame.height, dtype=pl.UInt32, eager=True))
+        return self.called(self._numbers())
 
     def called(self, groups: pl.Series) -> pl.DataFrame:
         """The same for the groups with these numbers, in their order: what they are called is made only for them."""
@@ -68,15 +68,12 @@ class Groups:
         Raises:
             UsageError: no group is called so, or several are; it lists some.
         """
-        numbers = pl.int_range(self.frame.height, dtype=pl.UInt32, eager=True)
-        found = numbers.filter(self._key_text(self.frame) == (digest(name) if len(self.fields) == 1 else name))
-        if found.is_empty() and name:
-            found = numbers.filter(self.ids(numbers).str.starts_with(name))
+        found = self.matching(name)
         if found.len() == 1:
             return int(found[0])
         matches = self.called(found)
         if matches.is_empty():
-            shown = ", ".join(self.called(numbers.head(5))[ID].to_list())
+            shown = ", ".join(self.ids(self._numbers().head(5)))
             raise UsageError(
                 f"there is no group {name!r}", hint=f"a group is named by its id or its key; ids: {shown} ..."
             )
@@ -85,6 +82,14 @@ class Groups:
             for row in matches.head(5).iter_rows(named=True)
         )
         raise UsageError(f"{matches.height} groups are called {name!r}", hint=f"name one by its id: {shown}")
+
+    def matching(self, name: str) -> pl.Series:
+        """The numbers of the groups whose key is `name`; where none is, of those whose id begins with it."""
+        numbers = self._numbers()
+        found = numbers.filter(self._key_text(self.frame) == (digest(name) if len(self.fields) == 1 else name))
+        if found.is_empty() and name:
+            found = numbers.filter(self.ids(numbers).str.starts_with(name))
+        return found
 
     def ids(self, groups: pl.Series) -> pl.Series:
         """The ids of the groups with these numbers."""
@@ -107,6 +112,9 @@ class Groups:
             text = frame.select(_ROW).join(texts, on=_ROW, how="left", maintain_order="left")["text"]
             frame = frame.with_columns(pl.when(pl.lit(long)).then(pl.lit(text)).otherwise(pl.col(column)).alias(column))
         return frame
+
+    def _numbers(self) -> pl.Series:
+        return pl.int_range(self.frame.height, dtype=pl.UInt32, eager=True)
 
     def _key_text(self, frame: pl.DataFrame) -> pl.Series:
         if len(self.fields) == 1:
