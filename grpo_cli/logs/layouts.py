@@ -10,7 +10,7 @@ from grpo_cli.logs.roles import COMPLETIONS, LENGTHS, LOGGED, PROMPT_IDS, PROMPT
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-_EVAL_FOLDER = r"(?:^|/)[^/]*(?:\b|_)(?:val|valid|validation|eval|evals|test)(?:\b|_)[^/]*/[^/]*$"
+_EVAL_FOLDER = r"/(?:test|(?:[^/]*[_.-])?(?:val|valid|validation|evals?)(?:[_.-][^/]*)?)/[^/]*$"
 _STEP_FOLDER = r"(?:^|[/_])step_?(\d+)/"
 _ROLLOUTS = ("rollouts", "samples", "trajectories", "completions", "responses", "generations", "attempts", "episodes")
 

@@ -88,7 +88,8 @@ def narrow(files: Sequence[LogFile], layout: Layout, split: Split | None) -> Nar
         return Narrowed(tuple(kept), tuple(notes))
     if split is not None and split != "all" and split not in there:
         raise UsageError(f"--split {split}: none of the files is of it", hint=_there_is(there))
-    wanted = split or (DEFAULT_SPLIT if DEFAULT_SPLIT in there else there[0])
+    default: Split = "train" if DEFAULT_SPLIT in there else "eval"
+    wanted = split or (default if any(file.searched for file in kept) else "all")  # what was named is read
     if wanted == "all":
         return Narrowed(tuple(kept), tuple(notes), "all" if len(there) > 1 else there[0])
     chosen = [file for file in kept if splits[file] in {wanted, None}]

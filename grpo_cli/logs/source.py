@@ -53,7 +53,7 @@ class LogFile:
     """Its place below the folder that was named, or just its file name: `-o DIR/` mirrors it."""
     is_stdin: bool = False
     searched: bool = False
-    """Whether it was found in a folder, and not named: then it may turn out to be no log."""
+    """Whether it was found in a folder or by a glob, and not named: then it may turn out to be no log."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def _expand(text: str, notes: list[str]) -> Iterator[Named]:
             if inner.is_dir():
                 yield from _in_folder(inner, match, notes)
             else:
-                yield inner, match, PurePath(inner.name), False
+                yield inner, match, PurePath(inner.name), True
     elif glob.has_magic(text):
         raise UsageError(f"{text}: no file matches")
     else:
@@ -189,7 +189,7 @@ def _in_folder(folder: Path, text: str, notes: list[str]) -> Iterator[Named]:
         raise UsageError(
             f"{text}: no log in this folder", hint=f"looked for {', '.join(LOG_SUFFIXES)}, also compressed"
         )
-    for path in sorted(found, key=lambda path: natural(str(path))):
+    for path in sorted(sorted(found), key=lambda path: natural(str(path))):  # 007 and 7 are equal in it
         yield path, str(path), path.relative_to(folder), True
 
 

@@ -204,7 +204,7 @@ def nemo_gym(rows):
 def areal(rows):
     return {
         f"{group[0].step}/{100 + group[0].prompt}.jsonl": [
-            {"task_id": 100 + r.prompt, "sample_idx": r.sample, "seqlen": 9, "prompt_len": 5, "head_version": r.step - 1,
+            {"task_id": 100 + r.prompt, "sample_idx": r.sample, "seqlen": 9, "prompt_len": 5, "head_version": 1,
              "tail_version": r.step + r.sample % 2, "reward": r.reward, "prompt": r.question, "completion": r.answer,
              **r.extra}
             for r in group
@@ -258,7 +258,7 @@ def verifiers_v1(rows):
 def open_instruct(rows):
     return {
         "run_rollouts_000000.jsonl": [
-            {"step": r.step, "sample_idx": at, "prompt_idx": r.prompt, "prompt_tokens": [1, 2], "response_tokens": [3] * 4,
+            {"step": r.step, "sample_idx": at, "prompt_idx": r.prompt, "prompt_tokens": [1], "response_tokens": [3] * 4,
              "reward": r.reward, "advantage": 0.5, "finish_reason": "stop", "dataset": "math", **r.extra}
             for at, r in enumerate(rows)
         ]
@@ -320,7 +320,7 @@ def rllm(rows):
     return {
         "episodes.jsonl": [
             {"training_step": r.step, "epoch": 0, "episode_id": f"{r.prompt}:{r.sample}", "task": {"q": r.question},
-             "task_hash": f"h{r.prompt}", "is_correct": True, "trajectories": [{"reward": r.reward, "steps": []}], **r.extra}
+             "task_hash": f"h{r.prompt}", "trajectories": [{"reward": r.reward, "steps": []}], **r.extra}
             for r in rows
         ]
     }  # fmt: skip
