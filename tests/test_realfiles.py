@@ -108,7 +108,7 @@ def test_the_trainers_own_advantages_come_back(grpo, tmp_path, name, estimator, 
         ("verifiers_lfs_pointer.jsonl", "Git LFS pointer"),
         ("verifiers_rewardbench_garbage_head.jsonl", "jsonl:1: "),
         ("nemogym_textworld_mixedlines.jsonl", "jsonl:"),
-        ("nemogym_tales_clean.jsonl", "no field"),
+        ("nemogym_tales_clean.jsonl", "a log of chat turns"),
     ],
 )
 def test_what_is_no_rollout_log_is_said(grpo, name, said):

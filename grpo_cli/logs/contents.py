@@ -53,7 +53,7 @@ class Content:
     @property
     def type(self) -> str:
         """The types, commonest first."""
-        return "/".join(sorted(self.types, key=lambda name: -self.types[name])) or "null"
+        return "/".join(sorted(self.types, key=lambda name: (-self.types[name], name))) or "null"
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ def rollouts_of(read: Sequence[Read], reading: Reading, wants: dict[str, Want]) 
         except RowError as error:
             message = error.message
             for name, want in wants.items():
-                message = message.replace(f"{name} has", f"{want.field} has")
+                message = message.replace(f"{name} has", f"{want.field} has")  # the names of columns are ours
             line = format_of(file).locate(file, error.row)
             raise InputError(message, file=file.name, line=line) from error
         frames.append(rollouts)

@@ -70,7 +70,7 @@ def test_the_options_that_it_shows_give_the_same_groups(grpo, log):
     }
     path = log(line)
     flags = fact(inspect(grpo, path), "flags")
-    assert flags == "--layout ms-swift -g 'prompt[]' -r '\"odd name\"[]' --step 'step[]'"
+    assert flags == "--layout ms-swift -g 'prompt[]' -r 'odd name[]' --step 'step[]'"
     one = grpo("groups", path, "--format", "json")
     again = grpo("groups", path, *shlex.split(flags), "--format", "json")
     assert (again.code, again.rows) == (0, one.rows)
