@@ -11,6 +11,8 @@ from grpo_cli.core import whatif
 from grpo_cli.core.groups import TOLERANCE, account
 from grpo_cli.core.notes import count
 from grpo_cli.core.parts import reward_columns, reward_correlations
+from grpo_cli.core.stats import shortfall
+from grpo_cli.errors import UsageError
 from grpo_cli.render import digits
 from grpo_cli.render.labelled import headed, labelled
 from grpo_cli.render.report import account as draw_account
@@ -42,19 +44,23 @@ _REWARDS = {
 _REWARDS_NARROW = ("sample_std", "weight", "min", "max", "mixed_share", "std", "count")
 
 
-def tables(found: Measured, options: LogOptions) -> dict[str, Callable[[], Table]]:
+def tables(found: Measured, options: LogOptions, expect_size: int | None) -> dict[str, Callable[[], Table]]:
     """The tables of the account, by name."""
     return {
         "figures": lambda: Table("figures", found.figures, kinds(found.figures)),
         "rewards": lambda: _rewards(found, options),
         "correlations": lambda: _correlations(found),
         "sizes": lambda: _sizes(found),
+        "shortfall": lambda: _shortfall(found, expect_size),
     }
 
 
-def report(screen: Screen, found: Measured, formula: Estimator, options: LogOptions) -> None:
+def report(screen: Screen, found: Measured, formula: Estimator, options: LogOptions, expect_size: int | None) -> None:
     """Print the account: facts, statuses, reward columns, other group sizes."""
-    labelled(screen, _facts(found, formula))
+    facts = _facts(found, formula)
+    if expect_size is not None:
+        facts.append(("expected", _expected(shortfall(found.groups, expect_size).row(0, named=True), expect_size)))
+    labelled(screen, facts)
     draw_account(screen, account(found.groups))
     if len(found.log.reading.rewards) > 1:
         headed(screen, "Reward columns", _rewards(found, options))
@@ -90,6 +96,29 @@ def _sizes(found: Measured) -> Table:
         "extrapolated": Kind.COUNT,
     }
     return Table("group sizes", frame, columns)
+
+
+def shortfall_needs(table: str | None, expect_size: int | None) -> None:
+    """Refuse the table of what was lost, where nothing says how many there should be."""
+    if table == "shortfall" and expect_size is None:
+        raise UsageError("--table shortfall needs a size", hint="give --expect-size N")
+
+
+def _shortfall(found: Measured, expect_size: int | None) -> Table:
+    assert expect_size is not None
+    frame = shortfall(found.groups, expect_size)
+    return Table("logs", frame, kinds(frame))
+
+
+def _expected(row: Figures, size: int) -> list[str]:
+    """How many rollouts there are of those that should be, and what that does to the pass rate."""
+    short = count(int(row["short"] or 0), "group")
+    said = [f"{_n(row['found'])} of {_n(row['expected'])} rollouts, {short} short of {size}"]
+    if row["pass_rate"] is not None:
+        rates = [digits.percent(row[name] or 0.0, 1) for name in ("rollout_pass_rate", "pass_rate", "missing_as_fail")]
+        said.append(f"pass rate {rates[0]} of rollouts, {rates[1]} as mean of the groups,")
+        said.append(f"{rates[2]} as mean of the groups with what is not there taken as failed")
+    return said
 
 
 def _facts(found: Measured, formula: Estimator) -> list[tuple[str, list[str]]]:

@@ -13,8 +13,8 @@ from grpo_cli.render.screen import Screen
 
 EXAMPLES = """
 grpo-adv filter log.jsonl --pass-rate 0.2:0.8        # log.filtered.jsonl
-grpo-adv filter run/ --drop zero-variance --emit ids > prompts.txt
-grpo-adv filter log.jsonl --keep mixed --dataset train.parquet -o next.parquet
+grpo-adv filter run/ --pass-rate 0.2:0.8 --emit ids > prompts.txt
+grpo-adv filter run/ --keep mixed --dataset train.parquet -o next.parquet
 grpo-adv filter log.jsonl --where "n = 8 and std > 0.1" -o -  # to a pipe
 """
 
@@ -129,7 +129,7 @@ def filter(  # noqa: A001 - it is the name of the command
     table: TableOptions,
     screen: Screen,
 ) -> None:
-    """Keep or drop whole groups, by status, pass rate, spread, or any condition; their rows stay as they are.
+    """Keep or drop whole groups or prompts, by status, pass rate, spread or any condition; rows stay as they are.
 
     JSONL lines stay byte for byte, Parquet rows value for value; blank and bad lines stay too, and a file of which
     nothing stays is not written. Every rule that is given must hold. What went, and why, is reported. Where nothing

@@ -12,7 +12,7 @@ from grpo_cli.options import Files, LogOptions, TableOptions, with_options
 from grpo_cli.render.screen import Screen
 
 EXAMPLES = """
-grpo-adv gate log.jsonl --max-zero-variance 0.5     # half may be dead
+grpo-adv gate log.jsonl --max-zero-variance 0.5  # fail if more are dead
 grpo-adv gate log.jsonl --expect-size 8 --max-missing 0
 grpo-adv gate log.jsonl --fail-on "reward_mean < 0.1 or phantom > 0"
 grpo-adv gate run/ --steps -10: --live --max-zero-variance 0.5 || page me
@@ -81,7 +81,7 @@ def gate(
     estimator: Formula = None,
     live: Live = False,
 ) -> None:
-    """Check a log, and exit with 1 if any check fails: for a pipeline, or while a run is going on.
+    """Check a log against bounds, and exit with 1 if one does not hold: for a pipeline, or while a run goes on.
 
     Each check is shown with the value that was found and its bound. The names for --fail-on are the columns of
     grpo-adv stats --format json. A figure that is not known fails its check.

@@ -24,9 +24,9 @@ def groups(
     where: Where = None,
     by: By = "group",
 ) -> None:
-    """Show a row per group (or prompt): id, key, step, size, reward statistics, pass rate, status, and a histogram.
+    """Show a row per group (or prompt): size, rewards, pass rate, and its status: mixed, or dead and why.
 
-    std is the population std (ddof 0), sample_std the sample std (ddof 1). A group is zero-variance where its
+    std is the population std (ddof 0), sample_std the sample std (ddof 1). A group is dead (zero-variance) where its
     status is all-pass, all-fail or tied: no policy-gradient signal comes from it. rewards counts the rewards in bins
     of one width, from the least of the log to its greatest; by prompt, means has the mean of each of its groups.
     """

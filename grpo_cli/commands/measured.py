@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from grpo_cli.logs.rollouts import RolloutLog
     from grpo_cli.options import LogOptions
 
-SHARES = ("pass_rate", "rollout_pass_rate")
+SHARES = ("pass_rate", "rollout_pass_rate", "missing_as_fail")
 
 
 @dataclass(frozen=True)

@@ -25,27 +25,40 @@ def stats(
     table: TableOptions,
     screen: Screen,
     estimator: Formula = None,
+    expect_size: Annotated[
+        int | None,
+        typer.Option(
+            "--expect-size",
+            metavar="N",
+            min=1,
+            help="Say what is lost where every group should have N rollouts.",
+            rich_help_panel="What counts",
+        ),
+    ] = None,
     live: Live = False,
     which: Annotated[
-        Literal["figures", "rewards", "correlations", "sizes"] | None,
+        Literal["figures", "rewards", "correlations", "sizes", "shortfall"] | None,
         typer.Option(
             "--table",
-            help="One table alone: the figures, a row per reward column, their correlations, or other group sizes.",
+            help="One table alone: all figures, a row per reward column, their correlations ...",
             rich_help_panel="Table",
         ),
     ] = None,
 ) -> None:
-    """Give one account of a log: its sizes, where the signal is, how the rewards spread, which of them dominates.
+    """Give one account of a log: sizes, how many groups are dead, how the rewards spread, which of them dominates.
+
+    Dead groups are those with zero variance: all their rewards are equal, so they teach nothing.
 
     rollout_std is the std over all rollouts; within_group_std the mean of the groups' std, which GRPO divides by;
     between_group_std the std of the groups' means. frac_reward_zero_std is TRL's metric of that name.
     """
-    from grpo_cli.commands.account import report, tables
+    from grpo_cli.commands.account import report, shortfall_needs, tables
     from grpo_cli.commands.measured import formula_of, measured, roles_of
     from grpo_cli.commands.opening import opened
     from grpo_cli.commands.views import looks_wrong, run_line
     from grpo_cli.logs.source import find
 
+    shortfall_needs(which, expect_size)
     formula = formula_of(estimator)
     with opened(find(files), log, screen, roles=roles_of(formula), live=live) as rollouts:
         found = measured(rollouts, log, formula)
@@ -53,6 +66,6 @@ def stats(
         for note in looks_wrong(rollouts, found.groups, log):
             screen.note(note)
         if which is None and screen.tabular(table.format):
-            report(screen, found, formula, log)
+            report(screen, found, formula, log, expect_size)
         else:
-            screen.show(tables(found, log)[which or "figures"](), **table.how)
+            screen.show(tables(found, log, expect_size)[which or "figures"](), **table.how)

@@ -37,10 +37,10 @@ def trend(
     estimator: Formula = None,
     live: Live = False,
 ) -> None:
-    """Show how a run develops: a row per step with groups, reward, std within groups, pass rate, and what is dead.
+    """Show how a run develops, a row per step: reward, pass rate, spread within groups, and how many are dead.
 
-    Shares are parts of the step's groups; zero_variance_share is all-pass, all-fail and tied together. On a terminal
-    a sparkline for each column comes first.
+    Shares are parts of the step's groups; zero_variance_share, the dead ones, is all-pass, all-fail and tied together.
+    On a terminal a sparkline for each column comes first.
     """
     from grpo_cli.commands.measured import formula_of, roles_of
     from grpo_cli.commands.opening import opened

@@ -5,7 +5,7 @@
     "odd.name".score  a name with dots (or any other sign of the grammar) in quotes
     turns[-1].reward  an element of a list
     scores[]          every element: one value per rollout where a record holds several
-    score[sum]        a list made into one number: sum, mean, min, max or len
+    score[sum]        a list made into one number: sum, mean, min, max or len; text[len] is how many characters
     rewards.*         every field of a field (expanded by the reader of the options)
 
 An exact top-level name always wins over the grammar: a column called `metrics/acc.v2` is named as it is.
@@ -183,7 +183,9 @@ def _walk(value: object, parts: tuple[Part, ...]) -> Any:
 
 
 def _reduced(value: object, how: str) -> Any:
-    """A list of numbers as one; a bare number stands for itself (some writers log either)."""
+    """A list of numbers as one, the length of a list or text; a bare number stands for itself (some log either)."""
+    if how == "len" and isinstance(value, str):
+        return len(value)
     if not isinstance(value, list):
         return value
     if how == "len":

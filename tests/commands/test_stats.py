@@ -185,3 +185,28 @@ def test_within_and_across(grpo):
     asked = ("-r", "fmt_reward", "-r", "task_reward", "--table", "rewards", "--format", "json")
     fmt, task = grpo("stats", case / "in.jsonl", *asked).rows
     assert (fmt["sample_std"], task["sample_std"]) == (0, pytest.approx(5.3452248382484875, rel=1e-12))
+
+
+def test_rollouts_that_were_lost_before_they_were_logged(grpo, log):
+    path = log(kept=[1, 1, 0, 0], lost=[1, 1])
+    (row,) = grpo("stats", path, "--expect-size", 4, "--table", "shortfall", "--format", "json").rows
+    assert (row["found"], row["expected"], row["short"]) == (6, 8, 1)
+    assert (row["rollout_pass_rate"], row["pass_rate"], row["missing_as_fail"]) == (4 / 6, 0.75, 0.5)
+    out = grpo("stats", path, "--expect-size", 4, "--format", "table").out
+    assert "6 of 8 rollouts, 1 group short of 4" in out
+    grpo("stats", path, "--table", "shortfall", "--format", "json").refused("--expect-size")
+
+
+@pytest.mark.skipif(not BUGCASES.exists(), reason="needs ../shared")
+def test_the_length_of_a_text_and_the_reward(grpo):
+    (case,) = BUGCASES.glob("052-*")
+    row = figures(grpo("stats", case / "in.jsonl", "--length", "completion[len]", "--format", "json"))
+    assert row["length_correlation"] == pytest.approx(-0.05572782125753531, rel=1e-12)
+
+
+def test_the_length_of_a_text_in_characters(grpo, log, parquet):
+    columns = {"prompt_id": ["a"] * 3, "completion": ["x", "xé", "🎉" * 3], "reward": [0.0, 1.0, 2.0]}
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    for path in (log(*rows), parquet(columns)):
+        row = figures(grpo("stats", path, "--length", "completion[len]", "--format", "json"))
+        assert (row["length_mean"], row["length_correlation"]) == (2, pytest.approx(1))

@@ -74,3 +74,8 @@ def test_str_reads_back_the_same(names):
 def test_str_keeps_the_way_into_lists(text):
     assert Field.parse(str(Field.parse(text))) == Field.parse(text)
     assert Field.parse(text).has_each == ("[]" in text)
+
+
+def test_the_length_of_a_text_is_its_characters():
+    field = Field.parse("text[len]")
+    assert [field.of({"text": text}) for text in ("", "abc", "é🎉", None, [1, 2])] == [0, 3, 2, None, 2]

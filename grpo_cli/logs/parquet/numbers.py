@@ -39,8 +39,12 @@ class Numbers:
         return self._finite(self._floats(array), array, absent)
 
     def reduced(self, array: ArrowArray, how: str) -> pl.Series:
-        """One number a list, nulls left out; a list with a NaN gives NaN, which is missing."""
+        """One number a list, nulls left out, or the length of a text; a list with a NaN gives NaN, which is missing."""
         array = storage(array)
+        if how == "len" and pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        if how == "len" and is_text(array.type):
+            return self.of(pc.utf8_length(pc.cast(array, pa.large_string())))
         if not is_list(array.type):
             return self.of(array)
         array = with_offsets(array)
