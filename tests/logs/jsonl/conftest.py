@@ -9,9 +9,9 @@ from grpo_cli.logs.source import LogFile
 
 BASE = (
     b'{"id": "p1", "text": "some \\"words\\", {x}", "reward": 0.5, '
-    b'"info": {"id": 3, "score": 1}, "scores": [1, 0.5]}\n'
-    b'{"id":"p1","text":"\\u00e9\\u4e2d \xc3\xa9","reward":1,"info":{"id":"x","score":0.25},"scores":[],"step":1}\n'
-    b'{"id": "p2", "reward": 0, "info": {"id": "y", "score": 3e-1}, "scores": [0], "length": 12}\r\n'
+    b'"info": {"key": 3, "score": 1}, "scores": [1, 0.5]}\n'
+    b'{"id":"p1","text":"\\u00e9\\u4e2d \xc3\xa9","reward":1,"info":{"key":"x","score":0.25},"scores":[],"step":1}\n'
+    b'{"id": "p2", "reward": 0, "info": {"key": "y", "score": 3e-1}, "scores": [0], "length": 12}\r\n'
 )
 PIECES = b'"reward" "id" null NaN } { " \\ \\u0072 1 - , \xff [ ] 1e999 true "1"'.split(b" ")
 
