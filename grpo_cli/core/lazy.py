@@ -59,6 +59,8 @@ def expression(
 def _refuse(estimator: Estimator) -> None:
     shaped = estimator.threshold is not None or estimator.clip or estimator.clip_after or estimator.length_penalty
     steps = estimator.chain
+    if "baseline" in estimator.needs and not estimator.baseline_field:
+        raise UsageError(f"{estimator.spec} needs a column of baselines", hint="as in baseline='greedy_reward'")
     plain = all(_is_plain(step) for step in steps) and not shaped
     if not plain or estimator.missing not in _MISSING or estimator.singleton not in _SINGLETON:
         why = (

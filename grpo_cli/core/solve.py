@@ -52,7 +52,7 @@ def weights(logged: pl.Series, columns: Sequence[pl.Series], part: pl.Series) ->
 
     A column that never varies inside a part cannot be told, and is in no set. One odd part is put up with.
     """
-    groups = _groups(logged, columns[:MOST_COLUMNS], part)
+    groups = _groups(logged, columns[:MOST_COLUMNS], part) if columns else []
     if not groups:
         return
     size = len(groups[0].along)

@@ -189,7 +189,7 @@ def _rounding(
     table = rows.with_columns(
         frame[cf.LOGGED],
         *frame.select(parts),
-        possible=pl.col("difference").is_null() | (pl.col("difference") <= _ROUNDINGS * widest + tol),
+        possible=(pl.col("difference") <= _ROUNDINGS * widest + tol).fill_null(value=False),
     )
     close = pl.all_horizontal(_close(part) for part in parts)
     constant = pl.all_horizontal(pl.col(part).min().eq_missing(pl.col(part).max()) for part in parts)
@@ -202,20 +202,19 @@ def _rounding(
             possible=(pl.col("possible") | ~pl.col("differs")).all(),
             even=(~constant | (spread <= level) | spread.is_null()),
             close=close,
-            some=pl.col("difference").is_not_null().any(),
         )
-        .filter(pl.col("possible") & pl.col("even") & pl.col("close") & pl.col("some"))["group"]
+        .filter(pl.col("possible") & pl.col("even") & pl.col("close"))["group"]
     )
 
 
 def _close(part: str) -> pl.Expr:
-    """Whether a group's rewards, but for its highest and its lowest one, are nearly one value."""
-    inner = pl.col(part).sort(nulls_last=True).slice(1, pl.col(part).count().cast(pl.Int64) - 2)
-    spread = pl.when(pl.col(part).count() > 2).then(inner.max() - inner.min()).otherwise(0.0)
-    all_close = pl.col(part).max() - pl.col(part).min() <= _CLOSE * pl.col(part).abs().max()
-    return (all_close | ((pl.col(part).count() > 2) & (spread <= _CLOSE * pl.col(part).abs().max()))).fill_null(
-        value=True
-    )
+    """Whether a group's rewards, but for the highest or the lowest one, are nearly one value."""
+    reward = pl.col(part)
+    up, down = reward.sort(nulls_last=True), reward.sort(descending=True, nulls_last=True)
+    without_highest = down.get(1, null_on_oob=True) - up.first()
+    without_lowest = down.first() - up.get(1, null_on_oob=True)
+    spread = pl.min_horizontal(without_highest, without_lowest)
+    return (spread <= _CLOSE * reward.abs().max()).fill_null(value=True)
 
 
 def _moved(frame: pl.DataFrame, seed: int) -> pl.DataFrame:
