@@ -7,36 +7,18 @@ import os
 import re
 import signal
 import sys
-from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 import grpo_cli
-from grpo_cli.commands import (
-    compare,
-    compute,
-    diff,
-    estimators,
-    explain,
-    filter,  # noqa: A004 - it is the name of a command
-    gate,
-    groups,
-    inspect,
-    passk,
-    show,
-    stats,
-    trend,
-    verify,
-)
+from grpo_cli.command_group import MARKUP, CommandGroup
 from grpo_cli.errors import GrpoAdvError
-from grpo_cli.logs import replacement
 from grpo_cli.render.screen import Screen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from types import ModuleType
+    from collections.abc import Sequence
 
 DONE, FAILED_CHECK, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
 """The exit codes; a closed pipe is DONE."""
@@ -45,38 +27,22 @@ DEBUG = "GRPO_ADV_DEBUG"
 """The environment variable that shows the traceback of an unexpected error."""
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_GIVE_BACK = {"_RJEM_MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0", "ARROW_DEFAULT_MEMORY_POOL": "system"}
+"""Polars and pyarrow keep the memory that they free for the next time; in a run of seconds it would only add up."""
+
 _REWARDS = re.compile(r"-[\d.][\d.eE+-]*(,[\d.eE+-]+)+")
 _EXIT_CODES = "Exit codes: 0 done, 1 a check failed, 2 wrong use or unreadable input, 130 interrupted."
 
 app = typer.Typer(
     name="grpo-adv",
+    cls=CommandGroup,
     help="Group-relative advantages over the rollout logs that GRPO training leaves behind: computed, written back,"
     " explained.",
     epilog=_EXIT_CODES,
     no_args_is_help=True,
-    rich_markup_mode="rich",
+    rich_markup_mode=MARKUP,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
-
-
-def _add(panel: str, *modules: ModuleType) -> None:
-    for module in modules:
-        name = module.__name__.rpartition(".")[2]
-        command: Callable[..., None] = getattr(module, name)
-        app.command(name, rich_help_panel=panel, help=_help(command, module.EXAMPLES))(command)
-
-
-def _help(command: Callable[..., None], examples: str) -> str:
-    """The docstring as flowing paragraphs, then the examples, a line each; no bracket in them is taken for markup."""
-    paragraphs = [" ".join(paragraph.split()) for paragraph in cleandoc(command.__doc__ or "").split("\n\n")]
-    lines = ["Examples:", *(f"  {line}" for line in examples.strip().splitlines())]
-    return "\n\n".join([*paragraphs, "\n".join(lines)]).replace("[", "\\[")
-
-
-_add("Compute", compute, filter)
-_add("Look", stats, groups, show, trend, passk, compare, diff, explain)
-_add("Check", verify, gate)
-_add("Files", inspect, estimators)
 
 
 def _version(wanted: bool) -> None:
@@ -108,7 +74,9 @@ def run(arguments: Sequence[str]) -> int:
     """Run the program; return its exit code."""
     signal.signal(signal.SIGTERM, _terminated)
     _open_closed_streams()
-    replacement.placed.clear()
+    os.environ.update(_GIVE_BACK | os.environ)
+    if replacement := _loaded("replacement"):
+        replacement.placed.clear()
     _no_color_wins()
     screen = Screen.of_process()
     try:
@@ -130,7 +98,9 @@ def _run(arguments: Sequence[str], screen: Screen) -> int:
         screen.error(error.message, error.hint)
         return error.exit_code
     except typer.TyperException as error:
-        screen.error(*_usage(error))
+        message, hint = _usage(error)
+        if message:  # without any argument the help has been shown, and says it all
+            screen.error(message, hint)
         return WRONG_USE
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted(screen)
@@ -143,9 +113,8 @@ def _run(arguments: Sequence[str], screen: Screen) -> int:
     except BaseException as error:  # noqa: BLE001 - a Rust panic is no Exception
         return _unexpected(error, screen)
     finally:
-        from grpo_cli.logs.source import remove_spooled
-
-        remove_spooled()
+        if source := _loaded("source"):
+            source.remove_spooled()
     if outcome == INTERRUPTED:
         return _interrupted(screen)
     return outcome if isinstance(outcome, int) else DONE
@@ -163,10 +132,16 @@ def _unexpected(error: BaseException, screen: Screen) -> int:
 
 
 def _interrupted(screen: Screen) -> int:
-    written = len(replacement.placed)
+    replacement = _loaded("replacement")
+    written = len(replacement.placed) if replacement else 0
     was = "nothing was changed" if not written else f"{written} file{'s were' if written > 1 else ' was'} written"
     screen.error(f"interrupted: {was}")
     return INTERRUPTED
+
+
+def _loaded(name: str) -> Any:
+    """A module of `logs`, where it is in use: what was never loaded has left nothing behind."""
+    return sys.modules.get(f"grpo_cli.logs.{name}")
 
 
 def _typed_rewards(arguments: Sequence[str]) -> list[str]:

@@ -12,7 +12,6 @@ They are raised where the fault is seen, and become words in one place: `grpo_cl
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -77,6 +76,8 @@ class CheckFailed(GrpoAdvError):  # noqa: N818 - a failed check is an answer, no
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint for an unknown name: the nearest ones, then the list of what there is."""
+    import difflib
+
     known = list(known)
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
     there_is = f"there is: {', '.join(known)}" if known else ""

@@ -14,9 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 import typer
 
 from grpo_cli.core.chain import BASELINES, SCALES
-from grpo_cli.core.estimators import ESTIMATORS
-from grpo_cli.core.frameworks import FRAMEWORKS
-from grpo_cli.logs.layouts import LAYOUTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +33,9 @@ AUTO = "auto"
 
 def estimators_completion(incomplete: str) -> list[tuple[str, str]]:
     """The estimators whose SPEC begins so; those of a framework once its name is there."""
+    from grpo_cli.core.estimators import ESTIMATORS
+    from grpo_cli.core.frameworks import FRAMEWORKS
+
     if "/" in incomplete:
         rows = FRAMEWORKS.get(incomplete.partition("/")[0])
         found = {estimator.spec: estimator.title for estimator in rows.estimators.values()} if rows else {}
@@ -46,11 +46,15 @@ def estimators_completion(incomplete: str) -> list[tuple[str, str]]:
 
 
 def _frameworks(incomplete: str) -> list[tuple[str, str]]:
+    from grpo_cli.core.frameworks import FRAMEWORKS
+
     found = {row.name: row.title for row in FRAMEWORKS.values()} | {AUTO: "that of the log's layout"}
     return [(name, title) for name, title in found.items() if name.startswith(incomplete)]
 
 
 def _layouts(incomplete: str) -> list[tuple[str, str]]:
+    from grpo_cli.logs.layouts import LAYOUTS
+
     return [(layout.name, layout.summary) for layout in LAYOUTS.values() if layout.name.startswith(incomplete)]
 
 
