@@ -98,10 +98,7 @@ def _run(arguments: Sequence[str], screen: Screen) -> int:
         screen.error(error.message, error.hint)
         return error.exit_code
     except typer.TyperException as error:
-        message, hint = _usage(error)
-        if message:  # without any argument the help has been shown, and says it all
-            screen.error(message, hint)
-        return WRONG_USE
+        return _wrong_use(error, screen)
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted(screen)
     except BrokenPipeError:
@@ -147,6 +144,13 @@ def _loaded(name: str) -> Any:
 def _typed_rewards(arguments: Sequence[str]) -> list[str]:
     """`-1,1` is a list of rewards and no option: a space before it tells the parser, and means nothing to float."""
     return [f" {argument}" if _REWARDS.fullmatch(argument) else argument for argument in arguments]
+
+
+def _wrong_use(error: typer.TyperException, screen: Screen) -> int:
+    message, hint = _usage(error)
+    if message:  # without any argument the help has been shown, and says it all
+        screen.error(message, hint)
+    return WRONG_USE
 
 
 def _usage(error: typer.TyperException) -> tuple[str, str | None]:
