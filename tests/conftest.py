@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import io
 import json
 import os
@@ -18,6 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import typer.main
+
+# The commands are the same in every run, and take longer to build than a small log takes to compute.
+typer.main.get_command = functools.cache(typer.main.get_command)
 
 PROGRAM = (sys.executable, "-m", "grpo_cli")
 _COLOURS = ("NO_COLOR", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "TERM", "COLUMNS", "GRPO_ADV_DEBUG", "CLICOLOR")

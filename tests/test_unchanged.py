@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 SPLICED = re.compile(rb', "advantage": (?:-?[0-9.e+-]+|null)(?=[ \t]*\}[ \t]*\r?$)')
 QUICK = settings(
-    max_examples=25,
+    max_examples=20,
     deadline=None,
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
