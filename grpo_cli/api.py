@@ -95,8 +95,8 @@ def advantage_expr(
     `advantages`; with `step` its column is part of the group, and a batch; without, all rows are one batch.
 
     Raises:
-        UsageError: the estimator is not a plain expression (leave-one-out std, pass@k, token weights, and the rules
-            `propagate` and `error`): `advantages` computes it.
+        UsageError: the estimator is not a plain expression (leave-one-out std, pass@k, token weights, the rule
+            `error`): `advantages` computes it.
     """
     chosen = resolve(estimator, like=like, axes=axes)
     keys = [group_by] if isinstance(group_by, str) else list(group_by)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from grpo_cli.core.chain import Estimator, Step
 
-_MISSING = ("null", "zero-advantage", "zero-reward")
+_MISSING = ("null", "zero-advantage", "zero-reward", "propagate")
 _SINGLETON = ("zero", "reward", "null")
 _GROUP, _BATCH = 0, 1
 
@@ -40,19 +40,24 @@ def expression(
     """
     _refuse(estimator)
     parts = [(column.cast(pl.Float64).fill_nan(None), weight) for column, weight in rewards]
-    some = pl.any_horizontal(part.is_not_null() for part, _ in parts)
+    known = [part.is_not_null() for part, _ in parts]
     over = (list(group), list(batch))
+    x: pl.Expr
     if estimator.per_part:
-        made = [(_steps(estimator, _filled(part, estimator), over), weight) for part, weight in parts]
-        known = pl.any_horizontal(value.is_not_null() for value, _ in made)
-        x = pl.when(known).then(pl.sum_horizontal(value * weight for value, weight in made))
+        made = [_chain(estimator, _filled(part, estimator), over) for part, _ in parts]
+        some = pl.any_horizontal(value.is_not_null() for value, _ in made)
+        summed = pl.sum_horizontal(value * weight for (value, _), (_, weight) in zip(made, parts, strict=True))
+        x, lost = pl.when(some).then(summed), pl.any_horizontal(gone for _, gone in made)
     else:
-        total = pl.when(some).then(pl.sum_horizontal(part * weight for part, weight in parts))
-        x = _steps(estimator, _filled(total, estimator), over)
+        there = pl.all_horizontal(known) if estimator.missing == "propagate" else pl.any_horizontal(known)
+        total = pl.when(there).then(pl.sum_horizontal(part * weight for part, weight in parts))
+        x, lost = _chain(estimator, _filled(total, estimator), over)
     if estimator.whiten is not None:
-        x = _step(estimator.whiten, x, over, estimator)
+        x, lost = _stepped(estimator.whiten, x, lost, over, estimator)
+    if estimator.missing == "propagate":
+        x = pl.when(~lost).then(x)
     if estimator.missing == "zero-advantage":
-        x = pl.when(~some).then(0.0).otherwise(x)
+        x = pl.when(~pl.any_horizontal(known)).then(0.0).otherwise(x)
     return pl.when(x == 0).then(0.0).when(x.is_finite()).then(x).alias("advantage")
 
 
@@ -86,10 +91,28 @@ def _filled(x: pl.Expr, estimator: Estimator) -> pl.Expr:
     return x.fill_null(0.0) if estimator.missing == "zero-reward" else x
 
 
-def _steps(estimator: Estimator, x: pl.Expr, over: tuple[list[str], list[str]]) -> pl.Expr:
+_Lost = pl.Expr
+"""Which rows have no number under the rule `propagate`."""
+
+
+def _chain(estimator: Estimator, x: pl.Expr, over: tuple[list[str], list[str]]) -> tuple[pl.Expr, _Lost]:
+    lost = x.is_null()
     for step in estimator.steps:
-        x = _step(step, x, over, estimator)
-    return x
+        x, lost = _stepped(step, x, lost, over, estimator)
+    return x, lost
+
+
+def _stepped(
+    step: Step, x: pl.Expr, lost: _Lost, over: tuple[list[str], list[str]], estimator: Estimator
+) -> tuple[pl.Expr, _Lost]:
+    """The values after a step, and what is lost: all that shares a statistic with what was, and what the step lost."""
+    values = _step(step, x, over, estimator)
+    if estimator.missing != "propagate":
+        return values, lost
+    for taken, columns in ((step.over_group, over[_GROUP]), (step.over_batch, over[_BATCH])):
+        if taken:
+            lost = lost.any().over(columns) if columns else lost.any()
+    return values, lost | (values.is_null() & x.is_not_null())
 
 
 class _Window:
