@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 Shape = Literal["row", "columns", "objects"]
 Form = Literal["list", "objects", "object", "numbers"]
 
+MOSTLY: Final = 0.9
+"""The share of records that have to be laid out as the layout says."""
 RECORD: Final = "record"
 """What `--group-by` calls the record that a rollout is in: the key where a record is a group."""
 PER_GROUP_SIZE: Final = "//"
@@ -37,6 +39,8 @@ class Layout:
     """What the values of some of them must be, where the names alone do not tell."""
     is_table: bool = False
     """Whether a line is a table: every value a list, all of one length."""
+    is_wrapped: bool = False
+    """Whether every value but some is in a list of length 1."""
     at: str = ""
     """The list of objects that the rollouts of a record are in."""
     roles: Mapping[Role, tuple[str, ...]] = field(default_factory=dict)
@@ -103,11 +107,10 @@ def _holds(form: Form, values: Sequence[Any]) -> bool:
 
 
 def _is_table(sample: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether every value of a record is a list, all of one length."""
-    if not sample:
-        return False
-    for record in sample:
-        values = [value for value in record.values() if value is not None]
-        if not all(isinstance(value, list) for value in values) or len({len(value) for value in values}) != 1:
-            return False
-    return True
+    """Whether every value of a record is a list, all of one length, in all records but the odd broken one."""
+    tables = sum(_is_one_table([value for value in record.values() if value is not None]) for record in sample)
+    return tables > 0 and tables >= MOSTLY * len(sample)
+
+
+def _is_one_table(values: Sequence[Any]) -> bool:
+    return all(isinstance(value, list) for value in values) and len({len(value) for value in values}) == 1

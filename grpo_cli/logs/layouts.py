@@ -26,6 +26,7 @@ _ROWS: tuple[Layout, ...] = (
         shape="columns",
         has=("idx", "rewards|filtered_rewards", "content|token_ids"),
         holds={"rewards": "list"},
+        is_wrapped=True,
         roles={
             "key": (f"idx{PER_GROUP_SIZE}",),
             "reward": ("filtered_rewards[]", "rewards[]"),

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from grpo_cli.errors import InputError, UsageError, did_you_mean
 from grpo_cli.frame import REWARD
+from grpo_cli.logs.candidates import Columns
 from grpo_cli.logs.grouping import KEY
 from grpo_cli.logs.layouts import LAYOUTS, PLAIN, recognise
 from grpo_cli.logs.live import read_live
 from grpo_cli.logs.places import hive
+from grpo_cli.logs.reading import ASKED
 from grpo_cli.logs.rollouts import format_of
 from grpo_cli.logs.rows import Read
 from grpo_cli.logs.strangers import what_it_is
@@ -54,6 +56,11 @@ class Look:
             found += [{**constant, **record} for record in records] if constant else records
         return found
 
+    @property
+    def columns(self) -> Columns:
+        """The fields as the sample shows them."""
+        return Columns(self.names, self.sample, self.file.name, self.layout)
+
 
 def look(files: Sequence[LogFile], layout: str | None) -> Look:
     """Look at some files of a log; `layout` is the name of the one that was asked for.
@@ -62,18 +69,21 @@ def look(files: Sequence[LogFile], layout: str | None) -> Look:
         UsageError: there is no such layout.
         InputError: a file cannot be read.
     """
-    leading, found, evidence = _leading(files, layout)
-    names: list[str] = []
-    samples: dict[LogFile, list[dict[str, Any]]] = {}
-    looked = [leading] + [file for file in _spread(files, SAMPLE_FILES) if file != leading]
-    each = max(SAMPLE_RECORDS // len(looked), FIRST_RECORDS)
-    for file in looked:
-        records = format_of(file).sample(file, SAMPLE_RECORDS if len(looked) == 1 else each)
-        here = _names(file, records)
-        if file != leading and not found.matches(here, records):
+    each = max(SAMPLE_RECORDS // min(len(files), SAMPLE_FILES), FIRST_RECORDS)
+    leading, found, evidence, first = _leading(files, layout, each)
+    names = _names(leading, first)
+    samples = {leading: first}
+    for file in _spread(files, SAMPLE_FILES):
+        if file == leading:
             continue
-        names = _merged(names, here)
-        samples[file] = records
+        try:
+            records = format_of(file).sample(file, each)
+            here = _names(file, records)
+        except InputError:
+            continue  # it is said when the file is read, if it is
+        if found.matches(here, records):
+            names = _merged(names, here)
+            samples[file] = records
     return Look(found, evidence, names, samples, leading)
 
 
@@ -122,23 +132,35 @@ def _stranger(file: LogFile, layout: Layout) -> str:
     return f"it is {what[0]}" if what else "it has neither the key nor the reward"
 
 
-def _leading(files: Sequence[LogFile], asked: str | None) -> tuple[LogFile, Layout, str]:
-    """The file that shows the layout: the first that shows one, else the first that looks like rollouts."""
+def _leading(
+    files: Sequence[LogFile], asked: str | None, limit: int
+) -> tuple[LogFile, Layout, str, list[dict[str, Any]]]:
+    """The file that shows the layout: the first that shows one, else the first that looks like rollouts.
+
+    With it the layout, what it is recognised by, and the first `limit` records.
+    """
     if asked is not None and asked not in LAYOUTS:
         raise UsageError(f"there is no layout {asked!r}", hint=did_you_mean(asked, LAYOUTS))
-    plain: LogFile | None = None
+    layout, evidence = (LAYOUTS[asked], ASKED) if asked else (PLAIN, PLAIN.evidence(()))
+    read: list[tuple[LogFile, list[dict[str, Any]]]] = []
+    fault: InputError | None = None
     for file in _spread(files, SAMPLE_FILES):
-        records = format_of(file).sample(file, FIRST_RECORDS)
-        names = _names(file, records)
+        try:
+            records = format_of(file).sample(file, limit)
+            names = _names(file, records)
+        except InputError as error:
+            fault = fault or error
+            continue
         found = recognise(names, records)
-        if asked is not None:
-            if LAYOUTS[asked].matches(names, records):
-                return file, LAYOUTS[asked], "asked for"
-        elif found != PLAIN:
-            return file, found, found.evidence(names)
-        if plain is None and _looks_like_rollouts(names):
-            plain = file
-    return plain or files[0], LAYOUTS[asked] if asked else PLAIN, "asked for" if asked else PLAIN.evidence(())
+        if asked is None and found != PLAIN:
+            return file, found, found.evidence(names), records
+        if layout.matches(names, records) and (asked or _looks_like_rollouts(names)):
+            return file, layout, evidence, records
+        read.append((file, records))
+    if not read:
+        assert fault is not None
+        raise fault
+    return read[0][0], layout, evidence, read[0][1]
 
 
 def _looks_like_rollouts(names: Sequence[str]) -> bool:

@@ -62,7 +62,7 @@ def open_log(
     found = finished(found) if selection.live else found
     condition = Condition(selection.unscored_if, "--unscored-if") if selection.unscored_if is not None else None
     seen, narrowed, reading = _chosen(found, asked, selection)
-    wants = wants_of(reading, condition, roles, seen.names)
+    wants = wants_of(reading, condition, roles, seen.columns)
     read, left_out = read_files(narrowed.files, wants, reading.layout, selection.on_bad_line, live=selection.live)
     refuse_what_was_read(asked, reading, read, wants, seen, condition)
     parts, rollouts = rollouts_of(read, reading, wants)

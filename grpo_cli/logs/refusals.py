@@ -9,7 +9,6 @@ import polars as pl
 
 from grpo_cli.errors import InputError, did_you_mean
 from grpo_cli.frame import ROLLOUT, reward_part
-from grpo_cli.logs.candidates import Columns
 from grpo_cli.logs.fields import Field
 from grpo_cli.logs.format import Kind, OnBadLine, Want
 from grpo_cli.logs.grouping import STEP, key_column
@@ -50,8 +49,7 @@ def refuse_what_was_read(
     if condition is not None:
         condition.check_names(every, {name: Field.parse(name, seen.names).top for name in condition.fields})
     _refuse_late_fields(asked, reading, read, seen.names)
-    columns = Columns(seen.names, seen.sample, seen.file.name, seen.layout)
-    for outer, names in wildcards(asked.reward, columns).items():
+    for outer, names in wildcards(asked.reward, seen.columns).items():
         _refuse_late_parts(outer, names, read)
 
 

@@ -22,6 +22,7 @@ from grpo_cli.logs.shapes import explode
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from grpo_cli.logs.candidates import Columns
     from grpo_cli.logs.reading import Reading
     from grpo_cli.logs.selection import Condition
     from grpo_cli.logs.source import LogFile
@@ -37,7 +38,7 @@ class Read(NamedTuple):
 
 
 def wants_of(
-    reading: Reading, condition: Condition | None, roles: Collection[str], names: Collection[str]
+    reading: Reading, condition: Condition | None, roles: Collection[str], columns: Columns
 ) -> dict[str, Want]:
     """What is read of each record: a want for each column that the rollouts will have."""
     scores = Kind.JSON if reading.weighted else Kind.NUMBER
@@ -55,7 +56,7 @@ def wants_of(
     }
     wants |= {name: Want(field, kind) for name, (field, kind) in optional.items() if field is not None}
     for at, name in enumerate(condition.fields if condition else ()):
-        wants[f"{CONDITION}{at}"] = Want(Field.parse(name, names), Kind.JSON)
+        wants[f"{CONDITION}{at}"] = Want(columns.in_shape(Field.parse(name, columns.names)), Kind.JSON)
     _refuse_scalar_rewards(reading, wants)
     return wants
 
@@ -86,6 +87,8 @@ def rollouts_of(read: Sequence[Read], reading: Reading, wants: dict[str, Want]) 
                 message = message.replace(f"{name} has", f"{want.field} has")  # the names of columns are ours
             line = format_of(file).locate(file, error.row)
             raise InputError(message, file=file.name, line=line) from error
+        if reading.layout.is_wrapped and lengths is not None:
+            _refuse_unwrapped(file, lengths, reading)
         frames.append(rollouts)
         parts.append(Part(file, records.names, frame.height, rollouts.height, records.bad, lengths))
     rollouts = pl.concat(frames)
@@ -104,6 +107,18 @@ def rollouts_of(read: Sequence[Read], reading: Reading, wants: dict[str, Want]) 
     rollouts = rollouts.with_columns(keys)
     places = [key_column(at) for at in range(len(reading.key_names))]
     return parts, rollouts.with_columns(coded(rollouts[name]) for name in places)
+
+
+def _refuse_unwrapped(file: LogFile, lengths: pl.Series, reading: Reading) -> None:
+    """Where every value is wrapped in a list, a longer one is not this row's."""
+    if (lengths != 1).any():
+        row = int((lengths != 1).arg_true()[0])
+        raise InputError(
+            f"{reading.rewards[0][0]} has {lengths[row]} elements, where {reading.layout.name} wraps one value a row",
+            file=file.name,
+            line=format_of(file).locate(file, row),
+            hint="under dynamic sampling rewards are not those of the row: name the filtered ones with -r",
+        )
 
 
 def _beside(file: LogFile, records: Records, reading: Reading, wants: dict[str, Want]) -> pl.DataFrame:

@@ -191,9 +191,7 @@ def test_ms_swift_of_megatron_with_nan_and_a_short_last_line(tmp_path):
 def test_lists_of_unlike_length_name_line_and_fields(tmp_path):
     good = swift_line("1", ["a", "a"], acc=[1.0, 0.0])
     path = jsonl(tmp_path / "completions.jsonl", *[good] * 40, {**good, "acc": [1.0]})
-    with pytest.raises(
-        InputError, match=r"completions.jsonl:41: acc\[\] has 1 elements, and prompt\[\] has 2"
-    ):
+    with pytest.raises(InputError, match=r"completions.jsonl:41: acc\[\] has 1 elements, and prompt\[\] has 2"):
         opened(path)
 
 
@@ -442,3 +440,26 @@ def test_a_layout_that_is_asked_for_is_taken(written, base):
     with pytest.raises(UsageError, match="there is no layout 'verll'") as error:
         opened(path, layout="verll")
     assert "verl" in error.value.hint
+
+
+def test_nemo_rl_rewards_that_are_not_the_row_s_are_refused(tmp_path):
+    rows = [{**nemo_rl_row(at, 0.0), "rewards": [0.0, 1.0]} for at in range(4)]
+    with pytest.raises(InputError, match=r"train_data_step1.jsonl:1: rewards\[\] has 2 elements"):
+        opened(jsonl(tmp_path / "train_data_step1.jsonl", *rows), group_size=2)
+
+
+def test_a_condition_over_a_column_of_a_table_is_one_over_rollouts(tmp_path):
+    line = {**swift_line("1", ["a", "a"], acc=[1.0, 0.0]), "num_turns": [1, 9]}
+    path = jsonl(tmp_path / "completions.jsonl", line)
+    log = open_log(find([str(path)]), Asked(), Selection(unscored_if="num_turns > 5"))
+    assert log.frame["scored"].to_list() == [True, False]
+
+
+def test_a_torn_file_does_not_hinder_the_steps_before_it(tmp_path):
+    for step in (1, 2):
+        parquet(tmp_path / "d" / f"completions_{step:05d}.parquet", trl_row(step, acc=1.0), trl_row(step, acc=0.0))
+    torn = tmp_path / "d" / "completions_00003.parquet"
+    torn.write_bytes((tmp_path / "d" / "completions_00001.parquet").read_bytes()[:-20])
+    assert groups(opened(tmp_path / "d", steps="1:2")) == [[1.0, 0.0]] * 2
+    with pytest.raises(InputError, match=r"completions_00003.parquet: the file is cut short"):
+        opened(tmp_path / "d")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grpo_cli.errors import RowError
@@ -35,6 +35,7 @@ def test_lists_of_unlike_length_in_a_record_are_refused():
         explode(records, ["r", "s"])
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.floats(allow_nan=False), max_size=4), max_size=8))
 def test_fold_undoes_explode(lists):
     records = pl.DataFrame({"r": pl.Series(lists, dtype=pl.List(pl.Float64))})
