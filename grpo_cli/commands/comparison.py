@@ -47,6 +47,10 @@ _PROMPTS_NARROW = (
     *("pass_rate_change", "std_before", "std_after", "regained", "lost", "solved", "n_before", "n_after"),
     *("pass_rate_before", "pass_rate_after"),
 )
+_MOVED = (
+    *("id", "key", "mean_before", "mean_after", "change", "pass_rate_before", "pass_rate_after"),
+    *("status_before", "status_after"),
+)
 _SUMMARY = {
     "prompts": Kind.COUNT,
     "only_before": Kind.COUNT,
@@ -110,7 +114,9 @@ def report(screen: Screen, pairs: Pairs, table: TableOptions) -> None:
     row = change(pairs).row(0, named=True)
     labelled(screen, _facts(row))
     headed(screen, "Statuses before (down) and after (across)", _small(transitions(pairs)))
-    shown = tables(pairs)["prompts"]
+    moved = movers(pairs).filter(pl.col("change") != 0)
+    columns = {name: _PROMPTS[name] for name in _MOVED}
+    shown = Table("prompts", moved.select(list(columns)), columns, narrow=_PROMPTS_NARROW)
     limit = MOVERS if table.limit is None else table.limit
     headed(screen, "Prompts that moved most", shown, sort=table.sort, descending=table.desc, limit=limit)
 

@@ -120,16 +120,17 @@ def show(files: Files, choice: Choice, look: Look, log: LogOptions, screen: Scre
     from grpo_cli.commands.opening import opened
     from grpo_cli.commands.rows import rows_of
     from grpo_cli.commands.shown import chosen_groups, chosen_rollouts, limit_of, needs_keys, show_rollouts
-    from grpo_cli.commands.views import run_line, summarised
+    from grpo_cli.commands.views import run_line
     from grpo_cli.core.notes import count
     from grpo_cli.logs.source import find
 
     formula = formula_of(estimator)
     limit = limit_of(choice, drawn=screen.tabular(look.format))
     with opened(find(files), log, screen, roles=roles_of(formula)) as rollouts:
-        groups, rest = chosen_groups(rollouts, rows_of(rollouts, log, "group", keys=needs_keys(choice)), choice, limit)
+        rows = rows_of(rollouts, log, "group", keys=needs_keys(choice))
+        groups, rest = chosen_groups(rollouts, rows, choice, limit)
         chosen = chosen_rollouts(rollouts, groups, choice)
-        screen.say(run_line(rollouts, summarised(rollouts, log), formula))
+        screen.say(run_line(rollouts, rows.frame, formula))
         show_rollouts(screen, rollouts, groups, chosen, formula, log, look)
         if rest:
             screen.say(f"... and {count(rest, 'more group')}; --limit 0 shows all")
