@@ -58,6 +58,11 @@ def compare(
 
 
 def refuse_unlogged(rollouts: RolloutLog) -> None:
+    """Refuse a log in which no advantage is logged.
+
+    Raises:
+        InputError: there is none to compare with.
+    """
     where = rollouts.parts[0].file.name
     field = rollouts.reading.logged
     if LOGGED not in rollouts.frame.columns or field is None:
@@ -116,6 +121,7 @@ def _named(rollouts: RolloutLog, groups: pl.DataFrame, formula: Formula | None) 
 
 
 def say_compared(screen: Screen, result: Verification, name: str) -> None:
+    """Say how many rows agree, and what may explain those that do not."""
     largest = "" if result.largest is None else f"; largest difference {number(result.largest)}"
     screen.say(f"{name}: {result.agree} of {count(result.rows, 'row')} agree{largest}")
     rows = {fault: int(result.groups.filter(pl.col("fault") == fault)["differ"].sum()) for fault in Fault}
@@ -139,10 +145,11 @@ def _worst(rollouts: RolloutLog, result: Verification, name: str) -> str:
 
 
 def worst_row(rollouts: RolloutLog, result: Verification, formula: Formula | None) -> str:
+    """The row that is furthest off, with its group, its place and both numbers."""
     worst = result.groups.row(0, named=True)
     named = _named(rollouts, result.groups.head(1), formula).row(0, named=True)
     file, line = rollouts.locate(worst["row"])
-    logged, computed = ("none" if worst[side] is None else number(worst[side]) for side in ("logged", "computed"))
+    logged, computed = ("none" if worst[side] is None else f"{worst[side]:.7g}" for side in ("logged", "computed"))
     return f"worst group {named['id']} ({file}:{line}): logged {logged}, computed {computed}"
 
 
@@ -157,6 +164,7 @@ def _what_would(rollouts: RolloutLog, formula: Estimator, log: LogOptions, tol: 
 
 
 def drawn_twice(rollouts: RolloutLog, size: int) -> str:
+    """How many groups are larger than `size`, in words."""
     larger = larger_than(rollouts, size)
     return (
         f"{count(larger, 'group')} of more than {size} {'is' if larger == 1 else 'are'} one prompt drawn several times"
@@ -164,4 +172,5 @@ def drawn_twice(rollouts: RolloutLog, size: int) -> str:
 
 
 def larger_than(rollouts: RolloutLog, size: int) -> int:
+    """How many groups have more than `size` rollouts."""
     return rollouts.frame.group_by("group").len().filter(pl.col("len") > size).height

@@ -55,10 +55,12 @@ class Charset:
 
     @property
     def ellipsis(self) -> str:
+        """What stands for text that is left out."""
         return "…" if self.unicode else "..."
 
     @property
     def rule(self) -> str:
+        """What a line across the page is drawn with."""
         return "─" if self.unicode else "-"
 
     def visible(self, text: str) -> str:

@@ -24,12 +24,14 @@ class ValueFault(Exception):  # noqa: N818 - never leaves this package
 
 
 def series(array: ArrowArray) -> pl.Series:
+    """`array` as Polars has it; nothing but nulls where text is expected is text too."""
     made = pl.from_arrow(array)
     assert isinstance(made, pl.Series)
     return made.cast(pl.String) if made.dtype == pl.Null and is_text(array.type) else made
 
 
 def strings(values: Sequence[str | None]) -> pl.Series:
+    """Text as Polars has it, also where there is none."""
     return pl.Series(values, dtype=pl.String)
 
 
