@@ -44,8 +44,27 @@ def parquet_seed() -> bytes:
     return target.getvalue()
 
 
-JSON_PIECES = [b'"', b"{", b"}", b"\\", b"\n", b"\r", b"\0", b"\xff", b"NaN", b"1e999", b"-0", b"null", b'"reward":', b"\\u0000",
-               b'"advantage": 1,', b"[", b"]", b",", b":", b" ", b"\xef\xbb\xbf", b"9" * 400, b'"prompt_id": {}, ', b"Infinity", b"\xe2\x80\xa8"]  # fmt: skip
+JSON_PIECES = [
+    *(
+        b'"',
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b",",
+        b":",
+        b" ",
+        b"\\",
+        b"\n",
+        b"\r",
+        b"\0",
+        b"\xff",
+        b"\xef\xbb\xbf",
+        b"\xe2\x80\xa8",
+    ),
+    *(b"NaN", b"Infinity", b"1e999", b"-0", b"null", b"9" * 400, b"\\u0000"),
+    *(b'"reward":', b'"prompt_id": {}, ', b'"advantage": 1,'),
+]
 
 
 def mutated(data: bytes, chance: random.Random, pieces: list[bytes]) -> bytes:
