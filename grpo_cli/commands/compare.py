@@ -58,8 +58,8 @@ def compare(
     needs = {need for formula in formulas for need in formula.needs}
     baseline = next((formula.baseline_field for formula in formulas if formula.baseline_field), None)
     with opened(find(files), log, screen, roles=needs, baseline=baseline) as rollouts:
-        screen.say(run_line(rollouts, summarised(rollouts, log)))
         result = compared(rollouts.frame, formulas, weights=rollouts.reading.weights, tolerance=log.tolerance)
+        screen.say(run_line(rollouts, summarised(rollouts, log)))
         changes = changes_table(rollouts, result.groups)
         screen.show(changes if by_group else estimators_table(result.estimators, formulas), **table.how)
         if groups and not by_group and screen.tabular(table.format):

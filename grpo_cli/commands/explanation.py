@@ -145,6 +145,6 @@ def _columns(
 
 def _other_ddof(estimator: Estimator) -> Estimator | None:
     """The same estimator with the other ddof, where the std of the group is all that it divides by."""
-    if len(estimator.chain) != 1 or estimator.steps[0].divide != "group-std" or estimator.framework:
+    if len(estimator.steps) != 1 or estimator.whiten or estimator.steps[0].divide != "group-std" or estimator.framework:
         return None
     return resolve(estimator.name, axes={"ddof": 1 - estimator.steps[0].ddof, "eps": estimator.steps[0].eps})

@@ -263,12 +263,12 @@ def _spellings(weights: solve.Weights) -> Iterator[Columns]:
     for tolerance in (1e-4, 1e-6):
         for whole in (1.0, total) if total > 0 else (1.0,):
             columns = tuple((at, solve.simple(weight / whole, tolerance)) for at, weight in ordered.items())
+            largest = max(abs(weight) for _, weight in columns)
+            found[tuple((at, weight / largest) for at, weight in columns)] = None
             found[columns] = None
-            if whole == 1.0 and all(weight == round(weight, 2) for _, weight in columns):
-                yield columns
-                return
     plain = [columns for columns in found if all(weight == round(weight, 2) for _, weight in columns)]
-    yield from dict.fromkeys([*plain, *found])
+    largest_one = [columns for columns in plain if max(abs(weight) for _, weight in columns) == 1]
+    yield from largest_one[:1] or dict.fromkeys([*plain, *found])
 
 
 def _whole_steps(frame: pl.DataFrame, rows: int) -> pl.DataFrame:
