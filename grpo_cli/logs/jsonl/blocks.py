@@ -76,13 +76,31 @@ def _blocks(file: LogFile, size: int) -> Iterator[Block]:
     offset, line = 0, 1
     with _faults(file), contextlib.ExitStack() as stack:
         stream = _opened(file, stack)
-        while data := stream.read(size):
-            if not data.endswith(b"\n"):
-                data += stream.readline()
+        whole_lines = _at_places if file.compression is None and stream.seekable() else _in_sequence
+        for data in whole_lines(stream, size):
             block = Block.of(data, offset, line)
             yield block
             offset += len(data)
             line += block.height
+
+
+def _in_sequence(stream: BinaryIO, size: int) -> Iterator[bytes]:
+    while data := stream.read(size):
+        yield data if data.endswith(b"\n") else data + stream.readline()
+
+
+def _at_places(stream: BinaryIO, size: int) -> Iterator[bytes]:
+    """The same, but the end of a block is looked for first: its bytes are then read into one piece of memory."""
+    start = 0
+    while True:
+        stream.seek(start + size - 1)
+        stream.readline()
+        end = stream.tell()
+        stream.seek(start)
+        if not (data := stream.read(end - start)):
+            return
+        yield data
+        start += len(data)
 
 
 def _opened(file: LogFile, stack: contextlib.ExitStack) -> BinaryIO:

@@ -31,6 +31,7 @@ from grpo_cli.logs.jsonl.columns import NumberColumn
 from grpo_cli.logs.jsonl.known import remember, signature
 from grpo_cli.logs.jsonl.lines import MAX_DEPTH, Names, record
 from grpo_cli.logs.jsonl.reference import Reader
+from grpo_cli.logs.pool import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -293,4 +294,4 @@ def _parsed(blocks: Iterator[Block], plan: Plan | None, least: int) -> Iterator[
     if plan is None:
         yield from ((block, None) for block in blocks)
         return
-    yield from guards.in_order(lambda block: parse(block, plan) if len(block.data) >= least else None, blocks)
+    yield from in_order(lambda block: parse(block, plan) if len(block.data) >= least else None, blocks)

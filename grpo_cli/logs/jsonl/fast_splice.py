@@ -16,6 +16,7 @@ import polars as pl
 from grpo_cli.logs.jsonl import blocks as stream
 from grpo_cli.logs.jsonl import guards
 from grpo_cli.logs.jsonl.splice import Splicer, json_text
+from grpo_cli.logs.pool import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +70,7 @@ def _spliced(splicer: Splicer, blocks: Iterator[Block], least: int) -> Iterator[
     def work(task: Task) -> memoryview | None:
         return splice(task, splicer) if len(task.block.data) >= least else None
 
-    for task, ahead in guards.in_order(work, tasks()):
+    for task, ahead in in_order(work, tasks()):
         block, before = task.block, splicer.at
         moved = task.at != before  # blank or bad lines came before: it was given the values of other records
         done = work(Task(block, before)) if moved and ahead is not None else ahead

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import deque
-from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
-    from concurrent.futures import Future
+    from collections.abc import Collection, Iterable
 
 WORKERS = 2
 """Blocks that are worked on at once. Polars has threads of its own; two keep them busy between blocks."""
@@ -39,25 +36,3 @@ def exact(names: Collection[str]) -> str:
     """The same without the escapes that spell no part of a name. It takes twice as long."""
     codes = "|".join(sorted({f"{ord(c):02x}" for name in names for c in name}))
     return quick(names) + f"(?i:{codes})"
-
-
-def in_order(
-    work: Callable[[Item], Result], items: Iterable[Item], workers: int = WORKERS
-) -> Iterator[tuple[Item, Result]]:
-    """Each item with what `work` makes of it; the next ones are worked on while one is in use."""
-    items = iter(items)
-    head = list(islice(items, 2))
-    if len(head) < 2:  # one block: no thread is worth its start
-        yield from ((item, work(item)) for item in head)
-        return
-    from concurrent.futures import ThreadPoolExecutor
-
-    waiting: deque[tuple[Item, Future[Result]]] = deque()
-    with ThreadPoolExecutor(workers, thread_name_prefix="block") as pool:
-        for item in chain(head, items):
-            waiting.append((item, pool.submit(work, item)))
-            if len(waiting) > workers:
-                done, result = waiting.popleft()
-                yield done, result.result()
-        for done, result in waiting:
-            yield done, result.result()
