@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -27,6 +28,8 @@ BUFFER: Final = 1 << 20
 """Bytes of a column chunk that are held at once: a chunk may be far larger than memory should be."""
 DECODED: Final = 32 << 20
 """Bytes of column chunks that are decoded at once, as far as their sizes tell."""
+PACKED: Final = 8
+"""How much larger than it is stored a file is taken to be."""
 ROWS: Final = 65_536
 """Most rows that are decoded at once."""
 GLANCE: Final = 64
@@ -85,13 +88,16 @@ class Opened:
     fields: Sequence[Field]
     paths: Sequence[str]
     """The leaf columns that hold the fields."""
-    chunks: Sequence[Chunk]
-    """How the columns are stored, going by the first row group."""
     footer: bytes
     end: int
     """Where the footer begins."""
     row_bytes: float
     """What a row of the fields takes when it is decoded, going by the first rows; 0 where they were not looked at."""
+
+    @cached_property
+    def chunks(self) -> Sequence[Chunk]:
+        """How the columns are stored, going by the first row group."""
+        return first_chunks(self.footer)
 
     @property
     def rows(self) -> int:
@@ -139,6 +145,8 @@ class Opened:
 
     def _rows_at_once(self) -> int:
         """How many rows of the wanted columns make up `DECODED` bytes."""
+        if is_small(self.rows, self.end):
+            return ROWS
         stored = sum(chunk.bytes for chunk in self.chunks if chunk.path in set(self.paths))
         row = max(self.row_bytes, stored / max(self.parquet.metadata.row_group(0).num_rows, 1) if stored else 0)
         return int(DECODED / row) if row > 0 else ROWS
@@ -184,11 +192,21 @@ def _opened(file: LogFile, fields: Sequence[Field], shared_texts: bool, end: int
         paths = list(dict.fromkeys(path for field in here for path in _leaves(metadata.schema, schema, field.names)))
         streamed = {"metadata": metadata, "pre_buffer": False, "buffer_size": BUFFER}
         texts = _texts(metadata.schema, schema, paths) if shared_texts else []
-        with pq.ParquetFile(source, **streamed) as first:
-            long, row_bytes = _glance(first, texts, paths) if shared_texts else ([], 0.0)
+        long: list[str] = []
+        row_bytes = 0.0
+        if shared_texts and not is_small(metadata.num_rows, end):
+            with pq.ParquetFile(source, **streamed) as first:
+                long, row_bytes = _glance(first, texts, paths)
         with pq.ParquetFile(source, read_dictionary=long, **streamed) as parquet:
-            chunks = first_chunks(footer)
-            yield Opened(file, parquet, list(dict.fromkeys(schema.names)), here, paths, chunks, footer, end, row_bytes)
+            yield Opened(file, parquet, list(dict.fromkeys(schema.names)), here, paths, footer, end, row_bytes)
+
+
+def is_small(rows: int, stored: int) -> bool:
+    """Whether all rows can be decoded at once without a look at how: a step's file, of which there may be thousands.
+
+    It is so where they fit if each was as large as the whole file is, decompressed.
+    """
+    return rows * stored * PACKED <= DECODED
 
 
 def check_values(rows: Any) -> None:
