@@ -70,12 +70,10 @@ def find(
         tolerance: relative spread of a zero-variance group; None is each estimator's own.
     """
     search = _Search(frame, told, first, tol, tolerance)
-    fits = search.fits(None)
-    if not fits:
-        for size in unknowns.block_sizes(frame):
-            fits = search.fits(size)
-            if fits:
-                break
+    fits: list[Fit] = []
+    for size in (None, *unknowns.block_sizes(frame)):
+        fits = fits or search.fits(size)
+    fits = fits or search.fits(None, usual=False)
     return Answer(fits, None if fits else search.nearest(), search.untold())
 
 
@@ -89,14 +87,14 @@ class _Search:
         self.columns = range(len(cf.reward_parts(frame)))
         self.near: tuple[float, Formula] | None = None
 
-    def fits(self, group_size: int | None) -> list[Fit]:
-        """The formulas that fit all rows, with the groups split into blocks."""
+    def fits(self, group_size: int | None, *, usual: bool = True) -> list[Fit]:
+        """The formulas that fit all rows, with the groups split into blocks: the usual ones, or the others."""
         frame = formulas.in_blocks(self.frame, group_size)
         many = _whole_steps(frame, _MANY)
         few = _whole_steps(frame, _FEW)
         samples = [many] if few.height == many.height else [few, many]
         tried: dict[tuple[Estimator, Columns], bool] = {}
-        for columns, estimators in self._candidates(many, thorough=group_size is None):
+        for columns, estimators in self._usual(many) if usual else self._unusual(many):
             found = []
             traits = formulas.Traits.of(formulas.with_rewards(many, columns), formulas.weights_of(columns))
             for names in estimators:
@@ -124,28 +122,32 @@ class _Search:
         )
         return [at for at in self.columns if not spread[cf.reward_part(at)].any()]
 
-    def _candidates(self, sample: pl.DataFrame, *, thorough: bool) -> Iterator[Candidates]:
-        """Reward columns with their weights, and the formulas to try on them, the likeliest first."""
+    def _usual(self, sample: pl.DataFrame) -> Iterator[Candidates]:
+        """Reward columns with their weights, and the known formulas to try on them, the likeliest first."""
         known = formulas.known(sample, self.first)
         odd = [names for names in known if not formulas.proportional(names[0])]
-        single: list[Columns] = [((at, 1.0),) for at in self.columns]
         if self.told is not None:
             yield self.told, known
         solved = list(self._directions(sample))
-        for columns in single:
+        for at in self.columns:
+            columns: Columns = ((at, 1.0),)
             if columns != self.told:
-                yield columns, known if any(columns == other for other in solved) else odd
+                yield columns, known if columns in solved else odd
         undivided = [names for names in known if not any(step.scaled for step in names[0].chain)]
         for columns in solved:
             yield columns, known
             for scaled in unknowns.rescaled(columns, sample):
                 yield scaled, undivided
-        if not thorough:
-            return
-        yield from self._summed(sample, odd)
+
+    def _unusual(self, sample: pl.DataFrame) -> Iterator[Candidates]:
+        """Rewards normalized one by one, conventions beside the known ones, and an eps of one's own."""
+        known = formulas.known(sample, self.first)
+        yield from self._summed(sample, known)
         if len(self.columns) > 1:
             yield tuple((at, 1.0) for at in self.columns), known
-        likely = list(dict.fromkeys([*([self.told] if self.told else []), *solved, *single[:2]]))
+        single: list[Columns] = [((at, 1.0),) for at in self.columns]
+        told = [self.told] if self.told is not None else []
+        likely = list(dict.fromkeys([*told, *self._directions(sample), *single[:2]]))
         for columns in likely[:2]:
             yield from self._varied(sample, columns, known)
         for columns in likely:
