@@ -12,6 +12,7 @@ from grpo_cli.logs.grouping import KEY
 from grpo_cli.logs.layouts import LAYOUTS, PLAIN, recognise
 from grpo_cli.logs.live import read_live
 from grpo_cli.logs.places import hive
+from grpo_cli.logs.pool import in_order, workers_for
 from grpo_cli.logs.reading import ASKED
 from grpo_cli.logs.rollouts import format_of
 from grpo_cli.logs.rows import Read
@@ -20,7 +21,7 @@ from grpo_cli.logs.strangers import what_it_is
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from grpo_cli.logs.format import OnBadLine, Want
+    from grpo_cli.logs.format import OnBadLine, Records, Want
     from grpo_cli.logs.layout import Layout
     from grpo_cli.logs.source import LogFile
 
@@ -102,10 +103,11 @@ def read_files(
     notes: list[str] = []
     needed = {want.field.top for name, want in wants.items() if name.startswith((KEY, REWARD))}
     unfinished: list[str] = []
-    for file in files:
-        records, torn = (
-            read_live(file, wants, on_bad_line) if live else (format_of(file).read(file, wants, on_bad_line), None)
-        )
+
+    def of(file: LogFile) -> tuple[Records, str | None]:
+        return read_live(file, wants, on_bad_line) if live else (format_of(file).read(file, wants, on_bad_line), None)
+
+    for file, (records, torn) in in_order(of, files, workers_for(files)):
         unfinished += [torn] if torn else []
         if file.searched and needed and not needed & {*records.names, *hive(file)}:
             notes.append(f"{file.name}: left out, {_stranger(file, layout)}")

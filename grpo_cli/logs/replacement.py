@@ -20,12 +20,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Self
 
 from grpo_cli.errors import OutputError
+from grpo_cli.logs.pool import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
 _PREFIX, _SUFFIX = ".grpo-adv-", ".tmp"
+_SYNCS = 8
+"""How many files are brought to rest at once: the disk then does them together."""
 _OPEN_FILES = 64
 """How many more files than the staged ones a run may have open."""
 
@@ -99,34 +102,46 @@ class Replacement:
                 through.flush()
         except OSError as error:
             raise writing_failed(error, str(through.name)) from error
-        for _, real, stream in self._staged:
-            try:
-                stream.flush()
-                _take_over_mode(stream.fileno(), real)
-                os.fsync(stream.fileno())
-            except OSError as error:
-                raise writing_failed(error, str(real)) from error
+        for _ in in_order(_settle, self._staged, _SYNCS):
+            pass
         with _undisturbed():
             self._put_in_place()
         self._made_folders.clear()
 
     def _put_in_place(self) -> None:
+        folders: dict[Path, Path] = {}
         while self._staged:
             temporary, real, stream = self._staged[0]
             try:
                 temporary.replace(real)
-                placed.append(real)
-                _sync_folder(real.parent)
             except OSError as error:
                 raise _half_done(writing_failed(error, str(real))) from error
+            placed.append(real)
+            folders[real.parent] = real
             stream.close()
             self._staged.pop(0)
+        for folder, real in folders.items():
+            try:
+                _sync_folder(folder)
+            except OSError as error:
+                raise _half_done(writing_failed(error, str(real))) from error
 
     def _make_folder(self, folder: Path) -> None:
         missing = [place for place in (folder, *folder.parents) if not place.exists()]
         for place in reversed(missing):
             place.mkdir()
             self._made_folders.append(place)
+
+
+def _settle(staged: tuple[Path, Path, BinaryIO]) -> None:
+    """Bring a file to rest on its disk, with the mode that it will have."""
+    _, real, stream = staged
+    try:
+        stream.flush()
+        _take_over_mode(stream.fileno(), real)
+        os.fsync(stream.fileno())
+    except OSError as error:
+        raise writing_failed(error, str(real)) from error
 
 
 def _allow_one_more_open_file(staged: int) -> None:

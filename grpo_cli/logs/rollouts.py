@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import polars as pl
@@ -91,19 +92,29 @@ class RolloutLog:
 
     def append(self, part: Part, target: BinaryIO, fields: NewFields) -> None:
         """Write one file of the log to `target` with its new fields; JSONL comes as plain text."""
-        at = sum(other.rollouts for other in self.parts[: self.parts.index(part)])
-        rows = self._of_all_rollouts(fields.columns).slice(at, part.rollouts)
+        rows = self._of_part(part, fields.columns)
         folded = pl.DataFrame([fold(column, part.lengths) for column in rows])
         format_of(part.file).append(part.file, target, folded, fields.metadata, replace=fields.replace)
 
-    def _of_all_rollouts(self, columns: pl.DataFrame) -> pl.DataFrame:
-        """A row for every rollout of the files: null for those that were not selected."""
+    @cached_property
+    def _starts(self) -> dict[LogFile, tuple[int, int]]:
+        """Where each file begins: among the rollouts of all files, and among those that were selected."""
+        starts: dict[LogFile, tuple[int, int]] = {}
+        at = selected = 0
+        for part in self.parts:
+            starts[part.file] = at, selected
+            here = part.rollouts if self.kept is None else int(self.kept.slice(at, part.rollouts).sum())
+            at, selected = at + part.rollouts, selected + here
+        return starts
+
+    def _of_part(self, part: Part, columns: pl.DataFrame) -> pl.DataFrame:
+        """A row for every rollout of one file: null for those that were not selected."""
+        at, selected = self._starts[part.file]
         if self.kept is None:
-            return columns
-        place = (self.kept.cum_sum().cast(pl.Int64) - 1).clip(lower_bound=0)
-        return columns.select(pl.all().gather(pl.lit(place))).with_columns(
-            pl.when(pl.lit(self.kept)).then(pl.all()) if columns.height else pl.all()
-        )
+            return columns.slice(at, part.rollouts)
+        kept = self.kept.slice(at, part.rollouts)
+        place = pl.select(pl.when(kept).then(kept.cum_sum().cast(pl.Int64) - 1 + selected)).to_series()
+        return columns.select(pl.all().gather(pl.lit(place)))
 
 
 def format_of(file: LogFile) -> Format:

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from grpo_cli.errors import OutputError, UsageError
+from grpo_cli.logs.pool import in_order, workers_for
 from grpo_cli.logs.replacement import Replacement, writing_failed
 
 if TYPE_CHECKING:
@@ -45,23 +46,34 @@ def write_each(targets: Sequence[Target], write: Callable[[int, BinaryIO], None]
     at_path: dict[Path | None, list[int]] = {}
     for at, target in enumerate(targets):
         at_path.setdefault(target.path, []).append(at)
+
+    def fill(opened: tuple[list[int], BinaryIO, ExitStack]) -> None:
+        there, stream, stack = opened
+        try:
+            with stack:
+                lines = _WholeLines(stream) if len(there) > 1 else stream
+                for at in there:
+                    write(at, cast("BinaryIO", lines))  # several are JSONL, which is only written to it
+                    if isinstance(lines, _WholeLines):
+                        lines.end()
+                stream.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise writing_failed(error, targets[there[0]].name) from error
+
     with Replacement() as replacement:
-        for there in at_path.values():
-            first = targets[there[0]]
-            try:
-                with ExitStack() as stack:
-                    stream = _stream(first, replacement, stack)
-                    lines = _WholeLines(stream) if len(there) > 1 else stream
-                    for at in there:
-                        write(at, cast("BinaryIO", lines))  # several are JSONL, which is only written to it
-                        if isinstance(lines, _WholeLines):
-                            lines.end()
-                    stream.flush()
-            except BrokenPipeError:
-                raise
-            except OSError as error:
-                raise writing_failed(error, first.name) from error
+        opened = (_opened(there, targets[there[0]], replacement) for there in at_path.values())
+        for _ in in_order(fill, opened, workers_for([target.file for target in targets])):
+            pass
         replacement.commit()
+
+
+def _opened(there: list[int], target: Target, replacement: Replacement) -> tuple[list[int], BinaryIO, ExitStack]:
+    """A stream for the targets of these numbers, and what is to be closed behind it."""
+    with ExitStack() as stack:
+        stream = _stream(target, replacement, stack)
+        return there, stream, stack.pop_all()
 
 
 def field_name(wanted: str | None, taken: Collection[str], fallback: str, *, force: bool) -> tuple[str, str | None]:

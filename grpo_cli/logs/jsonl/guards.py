@@ -1,20 +1,14 @@
-"""Regular expressions for Polars that find names in raw lines, and the escapes that may hide one; and a pool."""
+"""Regular expressions for Polars that find names in raw lines, and the escapes that may hide one."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-WORKERS = 2
-"""Blocks that are worked on at once. Polars has threads of its own; two keep them busy between blocks."""
-
 _PLAIN = re.compile(r"[A-Za-z0-9_.:@ -]+")
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 
 def all_plain(names: Iterable[str]) -> bool:
