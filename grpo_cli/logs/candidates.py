@@ -71,8 +71,12 @@ class Columns:
         return [value for values in found if isinstance(values, list) for value in values]
 
     def is_there(self, field: Field) -> bool:
-        """Whether any rollout has it; a list without elements counts."""
-        return any(value is not MISSING for value in self.whole(field))
+        """Whether any rollout has it; where there is none at all, whether there are lists for them."""
+        if not field.has_each:
+            return any(value is not MISSING for value in self.whole(field))
+        lists = [values for values in self.whole(field) if isinstance(values, list)]
+        elements = [value for values in lists for value in values]
+        return any(value is not MISSING for value in elements) if elements else bool(lists)
 
     def spellings(self, candidate: str) -> Iterator[Field]:
         """`candidate` as it is written; one plain name also in other letter cases."""
@@ -141,6 +145,8 @@ class Columns:
         for name in self.names:
             kinds = {kind_of(record[name]) for record in self.sample if record.get(name) is not None}
             shown.append(f"{name} ({'/'.join(sorted(kinds)) or 'null'})")
+        if self.layout.at:
+            shown += [str(field) for field in self.inner_fields(Field((*Field.named(self.layout.at).parts, Each())))]
         return ", ".join(shown)
 
 

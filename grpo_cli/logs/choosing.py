@@ -68,6 +68,7 @@ def choose(
         why={"key": key.why, "reward": rewards.why, "step": step_why},
         not_taken=(*key.not_taken, *rewards.not_taken),
     )
+    _refuse_unlike_lists(columns, rewards.chosen[0][0])
     if not reading.key and not reading.places and step is None:
         raise UsageError("--group-by names no field")
     return replace(
@@ -96,10 +97,9 @@ def _key(asked: Asked, layout: Layout, columns: Columns, group_size: int | None)
             unfit = _unfit(candidate, keys, columns)
             choice = _KeyChoice(keys, (), _key_why(candidate, layout), not_taken)
             if not unfit:
+                worth_a_word = [one for one in not_taken if one.name not in QUIET or layout.has]
                 return choice._replace(
-                    why="; ".join(
-                        [choice.why, *(f"{one.name} is {one.why}" for one in not_taken if one.name not in QUIET)]
-                    ),
+                    why="; ".join([choice.why, *(f"{one.name} is {one.why}" for one in worth_a_word)]),
                     not_taken=[*not_taken, *_other_keys(choice, not_taken, columns)],
                 )
             not_taken.append(NotTaken("key", candidate, unfit))
@@ -245,6 +245,20 @@ def _refuse_strangers(columns: Columns, keys: Sequence[Key], rewards: Sequence[F
             file=columns.file,
             hint=f"{what[1]}; -g and -r take it all the same",
         )
+
+
+def _refuse_unlike_lists(columns: Columns, reward: Field) -> None:
+    """Refuse records whose lists of rewards and of completions differ in length: which is whose is then a guess."""
+    completion = columns.first(columns.layout.roles.get("completion", ()))
+    if completion is None or not completion.has_each or not reward.has_each or completion.top == reward.top:
+        return
+    for rewards, texts in zip(columns.whole(reward), columns.whole(completion), strict=True):
+        if isinstance(rewards, list) and isinstance(texts, list) and len(rewards) != len(texts):
+            raise InputError(
+                f"a record has {len(texts)} in {completion}, and {len(rewards)} in {reward}",
+                file=columns.file,
+                hint="a rollout is an element of each; --layout plain reads a record as one rollout",
+            )
 
 
 def _nothing(columns: Columns, message: str, hint: str) -> InputError:

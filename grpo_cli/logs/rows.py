@@ -92,6 +92,8 @@ def rollouts_of(read: Sequence[Read], reading: Reading, wants: dict[str, Want]) 
         frames.append(rollouts)
         parts.append(Part(file, records.names, frame.height, rollouts.height, records.bad, lengths))
     rollouts = pl.concat(frames)
+    if not rollouts.height:
+        raise InputError("there is no rollout in it", file=read[0].file.name)
     if reading.layout.rollout and reading.rollout is not None:
         rollouts = _last_output_counts(rollouts, reading)
     if reading.weighted:

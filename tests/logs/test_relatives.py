@@ -463,3 +463,28 @@ def test_a_torn_file_does_not_hinder_the_steps_before_it(tmp_path):
     assert groups(opened(tmp_path / "d", steps="1:2")) == [[1.0, 0.0]] * 2
     with pytest.raises(InputError, match=r"completions_00003.parquet: the file is cut short"):
         opened(tmp_path / "d")
+
+
+def test_rewards_and_completions_that_are_not_as_many_are_refused(tmp_path):
+    path = jsonl(tmp_path / "x.jsonl", {"prompt": "p", "completions": ["a", "b"], "rewards": [1.0]})
+    with pytest.raises(InputError, match=r"2 in completions\[\], and 1 in rewards\[\]"):
+        opened(path)
+
+
+def test_trajectories_under_another_name_of_the_reward_ask(tmp_path):
+    path = jsonl(tmp_path / "0001.jsonl", {"trajectories": [{"final_reward": 1.0}, {"final_reward": 0.0}]})
+    with pytest.raises(InputError, match="no field holds a reward") as error:
+        opened(path)
+    assert "trajectories[].final_reward" in error.value.hint
+    assert groups(opened(path, reward=["final_reward"])) == [[1.0, 0.0]]
+
+
+def test_groups_without_any_rollout_are_no_log(tmp_path):
+    with pytest.raises(InputError, match="there is no rollout in it"):
+        opened(jsonl(tmp_path / "0001.jsonl", {"trajectories": []}))
+
+
+def test_a_uid_of_another_kind_is_passed_over_and_it_is_said(tmp_path):
+    log = opened(jsonl(tmp_path / "1.jsonl", *(verl_row(uid=f"row-{at}") for at in range(4))))
+    assert log.reading.key_names == ["input"]
+    assert "uid is another for each row" in log.reading.why["key"]
