@@ -249,6 +249,8 @@ def _refuse_strangers(columns: Columns, keys: Sequence[Key], rewards: Sequence[F
 
 def _refuse_unlike_lists(columns: Columns, reward: Field) -> None:
     """Refuse records whose lists of rewards and of completions differ in length: which is whose is then a guess."""
+    if columns.layout.is_table or columns.layout.is_wrapped:
+        return  # the reader compares what it reads of them, and names the line
     completion = columns.first(columns.layout.roles.get("completion", ()))
     if completion is None or not completion.has_each or not reward.has_each or completion.top == reward.top:
         return
