@@ -178,3 +178,20 @@ def proportional(estimator: Estimator) -> bool:
         step.kernel or step.divide == "loo-std" or step.subtract in ("second-best", "field") or "ema" in step.subtract
         for step in estimator.chain
     )
+
+
+def proportional_share(frame: pl.DataFrame, columns: Columns) -> float:
+    """The share of groups whose logged advantages are their rewards times one number, both centred.
+
+    A group of one, or one in which either does not vary, says nothing against it.
+    """
+    reward = rewards.total(with_rewards(frame, columns), weights_of(columns))
+    rows = pl.DataFrame([frame[cf.GROUP], reward.alias("x"), frame[cf.LOGGED].alias("a")]).drop_nulls()
+    if rows.is_empty():
+        return 1.0
+    sums = rows.group_by(cf.GROUP).agg(
+        xx=pl.col("x").var(ddof=0), aa=pl.col("a").var(ddof=0), xa=pl.cov("x", "a", ddof=0)
+    )
+    xx, aa, xa = (pl.col(name).fill_null(0.0) for name in ("xx", "aa", "xa"))
+    silent = (xx <= 1e-12) | (aa <= 1e-9)
+    return float(sums.select((silent | ((xa > 0) & (xa * xa >= (1 - 1e-4) * xx * aa))).mean()).item())

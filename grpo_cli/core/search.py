@@ -96,8 +96,11 @@ class _Search:
         tried: dict[tuple[Estimator, Columns], bool] = {}
         for columns, estimators in self._usual(many) if usual else self._unusual(many):
             found = []
+            straight = formulas.proportional_share(many, columns) >= _NEAR
             traits = formulas.Traits.of(formulas.with_rewards(many, columns), formulas.weights_of(columns))
             for names in estimators:
+                if not straight and formulas.proportional(names[0]):
+                    continue
                 key = (formulas.on_this_log(names[0], traits), columns)
                 if key not in tried:
                     tried[key] = all(self._fits(sample, names[0], columns, group_size) for sample in samples)
@@ -148,8 +151,9 @@ class _Search:
         single: list[Columns] = [((at, 1.0),) for at in self.columns]
         told = [self.told] if self.told is not None else []
         likely = list(dict.fromkeys([*told, *self._directions(sample), *single[:2]]))
+        short = [names for names in known if len(names[0].chain) == 1]
         for columns in likely[:2]:
-            yield from self._varied(sample, columns, known)
+            yield from self._varied(sample, columns, short)
         for columns in likely:
             yield from self._with_eps(sample, columns, known)
 
@@ -194,7 +198,8 @@ class _Search:
             for usual in (1e-4, 1e-5, 1e-6) if len(columns) > 1 else ():
                 scale = solve.simple(usual / eps, 0.02)
                 rescaled = tuple((at, solve.simple(weight * scale)) for at, weight in columns)
-                yield rescaled, [names for names in known if any(step.eps == usual for step in names[0].steps)]
+                if all(weight and weight == round(weight, 2) for _, weight in rescaled):
+                    yield rescaled, [names for names in known if any(step.eps == usual for step in names[0].steps)]
 
     def _varied(self, sample: pl.DataFrame, columns: Columns, known: Sequence[Names]) -> Iterator[Candidates]:
         """The known formulas with one more convention: a clip, a length penalty, the median, the other ddof."""

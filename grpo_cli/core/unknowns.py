@@ -53,18 +53,20 @@ def eps_of(frame: pl.DataFrame, exact: Estimator, columns: Columns) -> float | N
 
 
 def block_sizes(frame: pl.DataFrame) -> list[int]:
-    """Sizes of blocks that the groups may be made of: divisors of nearly all larger groups, the commonest first."""
+    """Sizes of blocks that the groups may be made of: divisors of nearly all larger groups, the commonest first.
+
+    A size is one that some group has, or, where all groups have one size, a divisor of it that a group may well have.
+    """
     counts = frame.group_by(cf.GROUP).len()["len"].value_counts(sort=True)
     sizes = dict(zip(counts["len"].to_list(), counts["count"].to_list(), strict=True))
-    largest = max(sizes)
-    candidates = [*sizes, *(size for size in (2, 3, 4, 5, 6, 8, 10, 12, 16, 32, 64) if largest % size == 0)]
+    whole = max(sizes) if len(sizes) == 1 else 0
     found = []
-    for size in dict.fromkeys(candidates):
+    for size in [*sizes, *(size for size in (4, 5, 6, 8, 10, 12, 16, 32, 64) if whole and whole % size == 0)]:
         larger = {other: count for other, count in sizes.items() if other > size}
         fitting = sum(count for other, count in larger.items() if other % size == 0)
         if size > 1 and larger and fitting >= 0.9 * sum(larger.values()):
             found.append(size)
-    return found
+    return list(dict.fromkeys(found))
 
 
 def variations(frame: pl.DataFrame, columns: Columns) -> Iterator[dict[str, str]]:
