@@ -34,7 +34,7 @@ def compute(
     from grpo_cli.commands.written import new_fields
     from grpo_cli.core.steps import advantages
     from grpo_cli.logs.output import plan
-    from grpo_cli.logs.source import find
+    from grpo_cli.logs.source import bytes_of, find
     from grpo_cli.logs.writing import write_back
     from grpo_cli.render.screen import check_sort
 
@@ -46,7 +46,8 @@ def compute(
         groups = summarised(rollouts, log)
         check_sort(groups_table(rollouts, groups.head(0)).columns, table.sort)
         fields, note = new_fields(rollouts, advantage, groups, formula, output)
-        written = write_back(rollouts, targets, fields)
+        with screen.progress.stage("writing", bytes_of(found.files)):
+            written = write_back(rollouts, targets, fields)
         report(screen, rollouts, groups, formula, written, log, table, note)
         if not estimator.given and (own := offer(rollouts, formula)):
             screen.note(own)

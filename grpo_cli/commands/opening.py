@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from grpo_cli.logs.opening import Selection, open_log
 from grpo_cli.logs.reading import Asked
+from grpo_cli.logs.source import bytes_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -55,7 +56,8 @@ def opened(
         pass_threshold=options.pass_threshold,
         live=live,
     )
-    log = open_log(found, asked, selection, roles=roles)
+    with screen.progress.stage("reading", bytes_of(found.files)):
+        log = open_log(found.watched(screen.progress.advance), asked, selection, roles=roles)
     with log.locating():
         for note in log.notes:
             screen.note(note)

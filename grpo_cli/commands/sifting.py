@@ -14,7 +14,7 @@ from grpo_cli.logs.dataset import matched
 from grpo_cli.logs.keeping import kept_records, write_kept
 from grpo_cli.logs.output import STDOUT, Target, plan
 from grpo_cli.logs.prompts import Prompts
-from grpo_cli.logs.source import FILTERED, Found, find
+from grpo_cli.logs.source import FILTERED, Found, bytes_of, find
 from grpo_cli.render.tables import Kind, Table
 
 if TYPE_CHECKING:
@@ -129,7 +129,9 @@ def write(screen: Screen, log: RolloutLog, rows: Rows, kept: pl.Series, going: O
         screen.print(*prompts.named.filter(chosen)["key"])
         return
     if going.dataset is None:
-        written = write_kept(kept_records(log, rows.rollouts(log, kept)), going.targets, empty=empty)
+        records = kept_records(log, rows.rollouts(log, kept))
+        with screen.progress.stage("writing", bytes_of(part.file for part in log.parts)):
+            written = write_kept(records, going.targets, empty=empty)
     else:
         written = _write_dataset(screen, log, prompts.named, chosen, going)
     paths = list(dict.fromkeys(str(target.path) for target in written if target.path is not None))

@@ -12,7 +12,8 @@ import re
 import shutil
 import sys
 import tempfile
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
@@ -20,10 +21,12 @@ from grpo_cli.errors import InputError, UsageError
 from grpo_cli.logs.first_bytes import refuse_what_is_no_log
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 FormatName = Literal["jsonl", "parquet"]
 Compression = Literal["gzip", "zstd"]
+Watch = Callable[[int, int], None]
+"""Told how many more bytes of a file and rows of it are done; from any thread."""
 
 STDIN = "-"
 COMPRESSED_SUFFIXES: dict[str, Compression] = {
@@ -54,6 +57,13 @@ class LogFile:
     is_stdin: bool = False
     searched: bool = False
     """Whether it was found in a folder or by a glob, and not named: then it may turn out to be no log."""
+    watch: Watch | None = field(default=None, compare=False, repr=False)
+    """Who is told how far it has been read or copied."""
+
+    def passed(self, size: int, rows: int) -> None:
+        """Tell whoever watches that so many more bytes and rows are done."""
+        if self.watch is not None:
+            self.watch(size, rows)
 
 
 @dataclass(frozen=True)
@@ -62,6 +72,15 @@ class Found:
 
     files: tuple[LogFile, ...]
     notes: tuple[str, ...]
+
+    def watched(self, watch: Watch) -> Found:
+        """The same files, with somebody who is told how far each has been read or copied."""
+        return replace(self, files=tuple(replace(file, watch=watch) for file in self.files))
+
+
+def bytes_of(files: Iterable[LogFile]) -> int:
+    """Bytes of the files that are there."""
+    return sum(file.path.stat().st_size for file in files if file.path.exists())
 
 
 def find(paths: Sequence[str]) -> Found:

@@ -11,6 +11,7 @@ import os
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import IO, TYPE_CHECKING, Literal, TextIO, get_args
 
 from rich.console import Console
@@ -18,6 +19,7 @@ from rich.text import Text
 
 from grpo_cli.errors import OutputError, UsageError, did_you_mean
 from grpo_cli.frame import Status
+from grpo_cli.render.progress import Progress
 from grpo_cli.render.tables import Kind, Table, draw
 from grpo_cli.render.text import Charset, tsv, wrap
 
@@ -50,6 +52,11 @@ class Screen:
     out: Console
     err: Console
     quiet: bool = False
+
+    @cached_property
+    def progress(self) -> Progress:
+        """How far the work is, on standard error."""
+        return Progress(self.err, quiet=self.quiet)
 
     @classmethod
     def of_process(cls, *, quiet: bool = False) -> Screen:

@@ -80,6 +80,7 @@ def _blocks(file: LogFile, size: int) -> Iterator[Block]:
         for data in whole_lines(stream, size):
             block = Block.of(data, offset, line)
             yield block
+            file.passed(len(data), block.height)
             offset += len(data)
             line += block.height
 

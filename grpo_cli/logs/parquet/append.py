@@ -78,7 +78,7 @@ def copy(file: LogFile, target: BinaryIO, length: int) -> None:
     with faults(file):
         source = file.path.open("rb", buffering=0)
     with source:
-        at = _copied_by_kernel(source.fileno(), target, length)
+        at = _copied_by_kernel(file, source.fileno(), target, length)
         if at:
             source.seek(at)
         while at < length:
@@ -88,9 +88,10 @@ def copy(file: LogFile, target: BinaryIO, length: int) -> None:
                 raise InputError("became shorter while it was copied", file=file.name)
             target.write(piece)
             at += len(piece)
+            file.passed(len(piece), 0)
 
 
-def _copied_by_kernel(source: int, target: BinaryIO, length: int) -> int:
+def _copied_by_kernel(file: LogFile, source: int, target: BinaryIO, length: int) -> int:
     """How many bytes could be copied without passing through this program."""
     try:
         descriptor = target.fileno()
@@ -110,6 +111,7 @@ def _copied_by_kernel(source: int, target: BinaryIO, length: int) -> int:
         if copied == 0:
             break
         at += copied
+        file.passed(copied, 0)
     target.seek(0, os.SEEK_CUR)  # a buffered stream must learn that its file has moved on
     return at
 

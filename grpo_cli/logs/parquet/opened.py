@@ -110,7 +110,9 @@ class Opened:
             return
         limit = max(min(limit, self._rows_at_once()), 1)
         for span in self._spans(limit, range(self.parquet.num_row_groups) if groups is None else groups):
-            yield from self._of_groups(span, limit)
+            for batch in self._of_groups(span, limit):
+                yield batch
+                self.file.passed(self.end * len(batch) // max(self.rows, 1), len(batch))
 
     def _of_groups(self, groups: list[int], limit: int) -> Iterator[Any]:
         done = 0
