@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from grpo_cli.render.screen import Screen
 
 
+_LOCATED = 20
+"""How many groups are told with file and line."""
+
+
 def compare(
     found: Found,
     formula: Estimator,
@@ -96,7 +100,7 @@ def _refuse_uneven(rollouts: RolloutLog, field: Field) -> None:
 
 
 def differing(rollouts: RolloutLog, result: Verification, formula: Formula | None = None) -> Table:
-    """A row per group that differs, worst first."""
+    """A row per group that differs, worst first; `at` is the file and line of the worst row of the first of them."""
     groups = result.groups
     named = _named(rollouts, groups, formula)
     kinds = {"id": Kind.ID, "key": Kind.KEY, "step": Kind.COUNT, "class": Kind.ID, "rows": Kind.COUNT}
@@ -106,7 +110,9 @@ def differing(rollouts: RolloutLog, result: Verification, formula: Formula | Non
         kinds.pop("step")
     elif named["step"].dtype == pl.String:
         kinds["step"] = Kind.KEY
-    places = [":".join(map(str, rollouts.locate(row))) for row in groups["row"]]
+    # To find a line is to read up to it: done for the worst ones, the ids name the others.
+    places: list[str | None] = [":".join(map(str, rollouts.locate(row))) for row in groups["row"].head(_LOCATED)]
+    places += [None] * (groups.height - len(places))
     frame = named.hstack(groups.rename({"fault": "class"}).drop("group", "row"))
     frame = frame.with_columns(pl.Series("at", places, dtype=pl.String))
     return Table("groups", frame.select(list(kinds)), kinds, narrow=("rows", "step", "at"))
