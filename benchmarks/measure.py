@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024
 MEGA = 1_000_000
+_UNLIKE_A_PERSONS = {"PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"}
 
 
 @dataclass(frozen=True)
@@ -59,16 +60,16 @@ class FailedRunError(Exception):
     """A run that ended with an error: the last line that it printed."""
 
 
-def run(command: Sequence[str], environment: dict[str, str] | None = None) -> Run:
+def run(command: Sequence[str]) -> Run:
     """Run `command` and measure it; what it prints is kept from the terminal.
 
     Raises:
         FailedRunError: it failed.
     """
+    # as an installed program runs: with its bytecode, and buffered
+    environment = {name: value for name, value in os.environ.items() if name not in _UNLIKE_A_PERSONS}
     began = time.perf_counter()
-    process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={**os.environ, **(environment or {})}
-    )
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment)
     assert process.stderr is not None
     said = process.stderr.read()
     _, status, usage = os.wait4(process.pid, 0)

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
 
 def table(results: Mapping[str, Mapping[str, Runs]], machine: Mapping[str, str], scale: float) -> str:
     """A line a contender, a line a bar, and what they were measured on."""
-    lines = [
-        f"{'work':<22}{'who':<18}{'median s':>10}{'least':>9}{'most':>9}{'ours/it':>9}{'CPU s':>9}{'ours/it':>9}{'peak MB':>9}"
-    ]
+    heads = "".join(f"{head:>9}" for head in ("median s", "least", "most", "ours/it", "CPU s", "ours/it", "peak MB"))
+    lines = [f"{'work':<22}{'who':<18} {heads}"]
     for name, measured in results.items():
         lines += [_line(name, who, runs, measured[OURS]) for who, runs in measured.items()]
     lines += ["", f"{'bar':<64}{'is':>9}{'at most':>9}"]
