@@ -62,7 +62,7 @@ class Ran:
         first, *rest = self.err.splitlines()
         assert first.startswith("grpo-adv: "), self.err
         assert not rest or (len(rest) == 1 and rest[0].startswith("hint: ")), self.err
-        assert "unexpected" not in first, self.err
+        assert not first.startswith("grpo-adv: unexpected "), self.err
         for text in said:
             assert text in self.err, (text, self.err)
         return self

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from grpo_cli.errors import UsageError
 from grpo_cli.logs.opening import Selection, open_log
 from grpo_cli.logs.reading import Asked
 from grpo_cli.logs.source import bytes_of
@@ -36,6 +38,8 @@ def opened(
     and of the advantages that the log carries; `reward` takes the place of the option where none was given. Of a `live`
     log an unfinished last line or file is left out.
     """
+    if options.pass_threshold is not None and math.isnan(options.pass_threshold):
+        raise UsageError("--pass-threshold is a number, and nan is none")
     asked = Asked(
         group_by=options.group_by or (),
         reward=options.reward or reward,

@@ -21,7 +21,7 @@ class Condition:
         """Parse `text`; `option` names it in errors.
 
         Raises:
-            UsageError: it is not an expression.
+            UsageError: it is not an expression, or names no field.
         """
         self.text, self.option = text, option
         try:
@@ -29,6 +29,8 @@ class Condition:
             self.fields = sorted(set(self.expr.meta.root_names()))
         except (pl.exceptions.PolarsError, pl.exceptions.SQLInterfaceError) as error:
             raise UsageError(f"{option} {text!r}: {_first_line(error)}", hint=_SQL_HINT) from error
+        if not self.fields:  # it holds for all rollouts or for none
+            raise UsageError(f"{option} {text!r} names no field", hint=_SQL_HINT)
 
     def check_names(self, names: Collection[str], tops: dict[str, str]) -> None:
         """Refuse a field that no record has; `tops` gives the top-level name of each."""
@@ -56,10 +58,12 @@ class Condition:
             raise UsageError(f"{self.option} {self.text!r} is not a condition", hint=_SQL_HINT)
         if result.len() == 1 != frame.height:
             result = result.new_from_index(0, frame.height)
+        if result.len() != frame.height:
+            raise UsageError(f"{self.option} {self.text!r} is not a yes or no for each record", hint=_SQL_HINT)
         return result.fill_null(value=False)
 
 
-_SQL_HINT = "write an SQL condition, such as: status != 'ok' or truncated = true"
+_SQL_HINT = """write an SQL condition, such as: status != 'ok' or "info.truncated" = true"""
 
 
 def from_json(values: pl.Series) -> pl.Series:

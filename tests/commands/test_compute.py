@@ -213,6 +213,24 @@ def test_rollouts_can_be_left_out_by_a_condition(grpo, log):
     assert (groups[0]["n"], groups[0]["scored"], groups[0]["mean"]) == (4, 3, 6.0)
 
 
+@pytest.mark.parametrize(
+    "condition",
+    ["", "1 = 1", "true", "((", "nope = 1", "reward", "reward; 1", "status = 1", "status.x = 1", "unnest(status)", "*"],
+)
+def test_what_is_no_condition_is_refused(grpo, log, condition):
+    path = log({"prompt_id": "a", "reward": 1, "status": "ok"}, {"prompt_id": "a", "reward": 0, "status": "é"})
+    grpo("compute", path, "-o", "-", "--unscored-if", condition).refused("--unscored-if")
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--pass-threshold", "nan"), ("--tolerance", "nan"), ("--tolerance", "-1"), ("--eps", "inf"), ("--group-size", "0"),
+     ("-r", "reward=nan"), ("-r", "a..b"), ("-g", ""), ("-g", ","), ("--step", "nope"), ("--layout", "nope")],
+)  # fmt: skip
+def test_options_that_make_no_sense_are_refused(grpo, log, option, value):
+    grpo("compute", log(a=[1, 0]), "-o", "-", option, value).refused()
+
+
 def test_every_reward_the_same_is_said(grpo, log):
     ran = grpo("compute", log(a=[1, 1, 1], b=[1, 1, 1], c=[1, 1, 1]), "-o", "-")
     assert ran.advantages == [0.0] * 9
