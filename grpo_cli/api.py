@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from grpo_cli import frame as cf
-from grpo_cli.api_frames import Frame, as_frame, canonical, nested, rewards_of
+from grpo_cli.api_frames import as_frame, canonical, nested, rewards_of
 from grpo_cli.core import lazy, steps
 from grpo_cli.core.estimators import resolve
 from grpo_cli.core.groups import TOLERANCE, summary
@@ -196,4 +196,4 @@ def _refuse_columns(**given: object) -> None:
         )
 
 
-__all__ = ["Frame", "advantage_expr", "advantages", "group_stats", "read"]
+__all__ = ["advantage_expr", "advantages", "group_stats", "read"]
