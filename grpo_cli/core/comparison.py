@@ -66,8 +66,8 @@ def _row(name: str, values: pl.Series, first: pl.Series) -> dict[str, str | floa
         "rows": known.len(),
         "mean_abs": _float(known.abs().mean()),
         "std": _float(known.std(ddof=0)),
-        "zero": _share((known == 0).sum(), known.len()),
-        "sign_changes": _share(changed.sum(), both.height),
+        "zero": _share(int((known == 0).sum()), known.len()),
+        "sign_changes": _share(int(changed.sum()), both.height),
         "rank_correlation": _rank_correlation(both["a"], both["b"]),
     }
 
@@ -98,8 +98,8 @@ def _near(values: pl.Series) -> pl.Series:
     return values.round_sig_figs(10)
 
 
-def _share(count: float, of: int) -> float | None:
-    return float(count) / of if of else None
+def _share(count: int, of: int) -> float | None:
+    return count / of if of else None
 
 
 def _float(value: object) -> float | None:
