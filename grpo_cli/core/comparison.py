@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -103,4 +104,4 @@ def _share(count: int, of: int) -> float | None:
 
 
 def _float(value: object) -> float | None:
-    return value if isinstance(value, float) else None
+    return value if isinstance(value, float) and math.isfinite(value) else None
