@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 FORMATS = ("json", "jsonl", "csv", "tsv", "md")
 _ROWS_AT_ONCE = 50_000
+_NOT_PLAIN = r"[^ -\[\]-~]"
+"""What no spelling leaves as it is; a backslash too, since some spellings double it."""
 
 # In JSON text: an escaped backslash (to step over it), a lone surrogate or NUL as `spell` writes it, or any
 # character that is not ASCII and might be hidden.
@@ -97,14 +99,31 @@ def _texts(frame: pl.DataFrame, spelled: Callable[[str], str]) -> pl.DataFrame:
     columns = []
     for column in frame.iter_columns():
         if column.dtype == pl.String:
-            texts = [None if v is None else spelled(v) for v in column]
-        elif column.dtype.is_nested():
+            columns.append(_spelled(column, spelled))
+            continue
+        if isinstance(column.dtype, pl.List) and column.dtype.inner.is_integer():
+            columns.append(_json_of_integers(column))
+            continue
+        if column.dtype.is_nested():
             texts = [None if v is None else spelled(_json_line(_nested(v))) for v in column.to_list()]
         else:
             columns.append(column.cast(pl.String))
             continue
         columns.append(pl.Series(column.name, texts, dtype=pl.String))
     return pl.DataFrame(columns)
+
+
+def _spelled(texts: pl.Series, spelled: Callable[[str], str]) -> pl.Series:
+    """Texts as `spelled` has them; it is asked only for those with anything but printable ASCII."""
+    odd = texts.str.contains(_NOT_PLAIN).fill_null(value=False)
+    if not odd.any():
+        return texts
+    return texts.scatter(odd.arg_true(), [spelled(text) for text in texts.filter(odd)])
+
+
+def _json_of_integers(lists: pl.Series) -> pl.Series:
+    inside = pl.first().list.eval(pl.element().cast(pl.String).fill_null("null")).list.join(",")
+    return lists.to_frame().select(pl.concat_str(pl.lit("["), inside, pl.lit("]")).alias(lists.name)).to_series()
 
 
 def _nested(value: object) -> str:
