@@ -252,3 +252,73 @@ def test_a_column_is_replaced_only_by_force(grpo, parquet, log, here, untouched)
     grpo("compute", lines, "--in-place", "--column", "advantage", "-q").refused("advantage")
     ran = grpo("compute", lines, "-o", "-", "--column", "advantage", "--force", "-q")
     assert ran.raw.splitlines()[0] == b'{"advantage":1.0,"prompt_id":"a", "reward":1 }'
+
+
+@pytest.mark.parametrize("where", [("--in-place",), (), ("-o", "made/")])
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_compressed_in_compressed_out(grpo, here, suffix, where):
+    text = b'{"prompt_id": "a", "reward": 1}\n{"prompt_id": "a", "reward": 0}'
+    pack, unpack = {".gz": (gzip.compress, gzip.decompress), ".zst": (zstd, unzstd)}[suffix]
+    path = here / f"x.jsonl{suffix}"
+    path.write_bytes(pack(text))
+    assert grpo("compute", path.name, "-q", *where).code == 0
+    made = {"--in-place": path, "-o": here / "made" / path.name}.get(
+        "".join(where[:1]), here / f"x.advantages.jsonl{suffix}"
+    )
+    assert without_the_field(unpack(made.read_bytes())) == text
+
+
+def test_several_gzip_members_and_what_follows_them(grpo, here, untouched):
+    text = b'{"prompt_id": "a", "reward": 1}\n{"prompt_id": "a", "reward": 0}\n'
+    whole = gzip.compress(text)
+    (here / "x.jsonl.gz").write_bytes(whole + gzip.compress(b"") + whole + bytes(64))
+    assert len(grpo("compute", "x.jsonl.gz", "-o", "-").records) == 4
+    for damaged in (whole[:-3], whole[:12], whole + b"junk", whole[:-8] + bytes(8), whole + whole[:20]):
+        (here / "x.jsonl.gz").write_bytes(damaged)
+        unchanged = untouched()
+        grpo("compute", "x.jsonl.gz").refused("x.jsonl.gz: ")
+        unchanged()
+
+
+def test_no_plain_text_under_a_name_that_says_compressed(grpo, here):
+    text = b'{"prompt_id": "a", "reward": 1}\n{"prompt_id": "a", "reward": 0}\n'
+    (here / "liar.jsonl.gz").write_bytes(text)
+    assert grpo("compute", "liar.jsonl.gz", "-q").code == 0
+    assert without_the_field(gzip.decompress((here / "liar.advantages.jsonl.gz").read_bytes())) == text
+    assert grpo("compute", "liar.jsonl.gz", "-o", "made/", "-q").code == 0
+    assert (here / "made/liar.jsonl.gz").read_bytes()[:2] == b"\x1f\x8b"
+    assert grpo("compute", "liar.jsonl.gz", "-o", "y.zst", "-q").code == 0
+    assert without_the_field(unzstd((here / "y.zst").read_bytes())) == text
+    assert grpo("compute", "liar.jsonl.gz", "--in-place", "-q").code == 0
+    assert without_the_field((here / "liar.jsonl.gz").read_bytes()) == text
+
+
+def test_parquet_is_not_packed_twice(grpo, parquet):
+    grpo("compute", parquet({"prompt_id": ["a"], "reward": [1]}), "-o", "y.gz").refused("Parquet packs itself")
+
+
+def test_a_fault_in_any_file_leaves_all_files(grpo, log, untouched):
+    log(a=[1, 0], name="d/1.jsonl")
+    log(a=[1, 0], name="d/2.jsonl")
+    log('{"prompt_id": "a", "reward": 1}', '{"prompt_id": "a", "reward": "n/a"}', name="d/3.jsonl")
+    unchanged = untouched()
+    grpo("compute", "d", "--in-place").refused("d/3.jsonl:2: ")
+    grpo("compute", "d", "-o", "made/").refused("d/3.jsonl:2: ")
+    unchanged()
+
+
+@pytest.mark.parametrize("late", [150, 1500])
+def test_what_comes_late_is_read_all_the_same(grpo, log, late):
+    early = [{"prompt_id": at // 4, "reward": 1} for at in range(late)]
+    rows = [
+        *early,
+        {"prompt_id": "z", "reward": 0.5, "note": "x"},
+        {"prompt_id": "z", "reward": None},
+        {"prompt_id": "z"},
+    ]
+    ran = grpo("compute", log(*rows), "-o", "-", "-q")
+    assert ran.code == 0, ran.err
+    assert ran.advantages == [0.0] * (late + 1) + [None, None]
+    assert [{k: v for k, v in record.items() if k != "advantage"} for record in ran.records] == rows
+    grpo("compute", log(*early, {"reward": 1}), "-o", "-", "-q").refused(f"x.jsonl:{late + 1}: no prompt_id")
+    grpo("compute", log(*early, {"prompt_id": "z", "reward": {}}), "-o", "-", "-q").refused(f"x.jsonl:{late + 1}: ")

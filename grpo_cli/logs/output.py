@@ -78,7 +78,7 @@ def _beside_or_at(files: Sequence[LogFile], output: str | None, word: str) -> li
         if len(files) == 1 and files[0].is_stdin:
             return [Target(files[0], None, None)]
         if len(files) == 1:
-            return [Target(files[0], _beside(files[0], word), files[0].compression)]
+            return [_named_as_the_input(files[0], _beside(files[0], word))]
         raise UsageError(
             f"{len(files)} input files, and nothing says where the output goes",
             hint="-o DIR/ writes each below that folder"
@@ -108,6 +108,8 @@ def _packing(path: Path, file: LogFile) -> Compression | None:
             hint="the output keeps the format of its input; name it accordingly",
         )
     last = path.suffix.lower()
+    if file.format == "parquet" and last in COMPRESSED_SUFFIXES:
+        raise UsageError(f"{path}: Parquet packs itself", hint=f"leave {last} out of the name")
     if last in _OTHER_PACKINGS:
         raise UsageError(f"{path}: {last} is not written", hint=f"pack it as {', '.join(COMPRESSED_SUFFIXES)}")
     return COMPRESSED_SUFFIXES.get(last) if file.format == "jsonl" else None
@@ -134,7 +136,13 @@ def _below(folder: Path, files: Sequence[LogFile]) -> list[Target]:
                 f"{other.name} and {file.name} would both be written to {folder / file.relative}",
                 hint="give the folder that holds both, so that their places below it are kept",
             )
-    return [Target(file, folder / file.relative, file.compression) for file in files]
+    return [_named_as_the_input(file, folder / file.relative) for file in files]
+
+
+def _named_as_the_input(file: LogFile, path: Path) -> Target:
+    """Packed as the input is; where that is plain under a name that says otherwise, as the name says."""
+    named = COMPRESSED_SUFFIXES.get(path.suffix.lower()) if file.format == "jsonl" else None
+    return Target(file, path, file.compression or named)
 
 
 def _refuse_loss(path: Path, inputs: dict[tuple[int, int], str], word: str, *, force: bool) -> None:
