@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from grpo_cli.options import EstimatorOptions, LogOptions, TableOptions, with_options
+from grpo_cli.errors import UsageError
+from grpo_cli.options import AUTO, EstimatorOptions, LogOptions, TableOptions, with_options
 from grpo_cli.render.screen import Screen
 
 EXAMPLES = """
@@ -44,6 +45,11 @@ def explain(
     if rewards is not None and estimator.like == ALL:
         screen.show(side_by_side(rewards, estimator.estimator, log), **table.how | {"limit": table.limit or 0})
         return
+    if estimator.like in ((AUTO,) if rewards is not None else (ALL,)):
+        raise UsageError(
+            f"--like {estimator.like} is for {'logs' if rewards is not None else 'rewards typed in'}",
+            hint="name a framework: grpo-adv estimators lists them",
+        )
     if rewards is not None:
         worked = of_rewards(rewards, resolve(estimator.estimator, like=estimator.like, axes=estimator.axes), log)
     else:

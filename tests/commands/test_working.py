@@ -98,3 +98,8 @@ def test_one_estimator_of_all_frameworks(grpo):
     assert {row["estimator"] for row in rows} >= {"trl/rloo", "verl/rloo", "nemo-rl/rloo"}
     assert {row["estimator"]: row["missing"] for row in rows}["trl/rloo"] == 0.0
     grpo("explain", "1,0", "--like", "all", "-e", "nope").refused("no framework has an estimator nope")
+
+
+def test_like_all_is_for_rewards_and_like_auto_for_logs(grpo, log):
+    grpo("explain", log(a=[1, 0]), "--like", "all").refused("--like all is for rewards typed in")
+    grpo("explain", "1,0", "--like", "auto").refused("--like auto is for logs")
