@@ -17,11 +17,11 @@ from grpo_cli.core.groups import summary
 from grpo_cli.core.steps import advantages
 from grpo_cli.logs.codes import coded
 from grpo_cli.logs.fields import Field
+from grpo_cli.logs.files.source import LogFile, find
 from grpo_cli.logs.format import Kind, Want
 from grpo_cli.logs.grouping import group_rollouts, short_ids
 from grpo_cli.logs.jsonl import Jsonl
 from grpo_cli.logs.parquet import Parquet
-from grpo_cli.logs.source import LogFile, find
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ import polars as pl
 from grpo_cli import frame as cf
 from grpo_cli.core.rewards import total
 from grpo_cli.errors import UsageError, did_you_mean
-from grpo_cli.logs.roles import PROMPT_IDS, PROMPTS, REWARDS, WEAK_IDS
+from grpo_cli.logs.layouts.roles import PROMPT_IDS, PROMPTS, REWARDS, WEAK_IDS
 
 _KEYS = ("group", *(name for name in PROMPT_IDS if name not in WEAK_IDS and name.isidentifier()), *PROMPTS)
 _STEP = "step"
@@ -160,9 +160,9 @@ def of_log(
     paths: Sequence[str], *, group_size: int | None, steps: str | None, on_bad_line: str, **asked: Any
 ) -> pl.DataFrame:
     """The rollouts of a log as one frame, by the names that its fields have."""
+    from grpo_cli.logs.files.source import find
+    from grpo_cli.logs.layouts.reading import Asked
     from grpo_cli.logs.opening import Selection, open_log
-    from grpo_cli.logs.reading import Asked
-    from grpo_cli.logs.source import find
 
     if on_bad_line not in ("error", "skip"):
         raise UsageError(f"on_bad_line is {on_bad_line}", hint="error or skip")

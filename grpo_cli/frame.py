@@ -49,7 +49,7 @@ class Status(StrEnum):
     """What the rewards of a group say. Zero-variance is `all-pass`, `all-fail` or `tied`."""
 
     MIXED = "mixed"
-    ALL_PASS = "all-pass"
+    ALL_PASS = "all-pass"  # noqa: S105 - every rollout passed; no password
     ALL_FAIL = "all-fail"
     TIED = "tied"
     SINGLETON = "singleton"

@@ -53,7 +53,7 @@ def _frameworks(incomplete: str) -> list[tuple[str, str]]:
 
 
 def _layouts(incomplete: str) -> list[tuple[str, str]]:
-    from grpo_cli.logs.layouts import LAYOUTS
+    from grpo_cli.logs.layouts.table import LAYOUTS
 
     return [(layout.name, layout.summary) for layout in LAYOUTS.values() if layout.name.startswith(incomplete)]
 

@@ -47,12 +47,12 @@ def compare(
     rows whose sign is not that of the first estimator, and the rank correlation with it. Below, the groups whose
     advantages change most.
     """
-    from grpo_cli.commands.comparing import changes_table, estimators_table
     from grpo_cli.commands.formula import several
     from grpo_cli.commands.opening import opened
-    from grpo_cli.commands.views import run_line, summarised
+    from grpo_cli.commands.views.compare import changes_table, estimators_table
+    from grpo_cli.commands.views.log import run_line, summarised
     from grpo_cli.core.comparison import compare as compared
-    from grpo_cli.logs.source import find
+    from grpo_cli.logs.files.source import find
 
     formulas = several(estimator or [])
     needs = {need for formula in formulas for need in formula.needs}

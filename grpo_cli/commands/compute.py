@@ -29,13 +29,13 @@ def compute(
     """
     from grpo_cli.commands.formula import chosen, offer
     from grpo_cli.commands.opening import opened
-    from grpo_cli.commands.reporting import report
-    from grpo_cli.commands.views import groups_table, summarised
-    from grpo_cli.commands.written import new_fields
+    from grpo_cli.commands.views.compute_fields import new_fields
+    from grpo_cli.commands.views.compute_report import report
+    from grpo_cli.commands.views.log import groups_table, summarised
     from grpo_cli.core.steps import advantages
-    from grpo_cli.logs.output import plan
-    from grpo_cli.logs.source import bytes_of, find
-    from grpo_cli.logs.writing import write_back
+    from grpo_cli.logs.files.source import bytes_of, find
+    from grpo_cli.logs.writing.output import plan
+    from grpo_cli.logs.writing.write_back import write_back
     from grpo_cli.render.screen import check_sort
 
     found = find(files)

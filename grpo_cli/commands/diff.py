@@ -39,10 +39,10 @@ def diff(
     paired t interval. solved: no rollout passed before, some do after; lost: the other way round; regained: the
     rewards were all equal before, and differ after.
     """
-    from grpo_cli.commands.comparison import paired, report, tables
     from grpo_cli.commands.opening import opened
-    from grpo_cli.commands.views import run_line, summarised
-    from grpo_cli.logs.source import find
+    from grpo_cli.commands.views.diff import paired, report, tables
+    from grpo_cli.commands.views.log import run_line, summarised
+    from grpo_cli.logs.files.source import find
 
     with opened(find([before]), log, screen) as first, opened(find([after]), log, screen) as second:
         pairs = paired(first, second, log)

@@ -31,7 +31,7 @@ def estimators(
     as it was read at the version and date given; `fault` says where the framework's own number is a rounding fault,
     and the number here is the right one.
     """
-    from grpo_cli.commands.listing import estimators_table, everything, frameworks_table, matching
+    from grpo_cli.commands.views.estimators import estimators_table, everything, frameworks_table, matching
 
     plain, of_frameworks = matching(names or [])
     how = table.how | {"limit": table.limit or 0}

@@ -34,11 +34,11 @@ def explain(
     ] = None,
 ) -> None:
     """Explain the advantages of one group: its rewards, what is subtracted, what it is divided by, what comes out."""
-    from grpo_cli.commands.explanation import of_group, of_rewards, side_by_side
     from grpo_cli.commands.formula import chosen
     from grpo_cli.commands.opening import opened
+    from grpo_cli.commands.views.explain import of_group, of_rewards, side_by_side
     from grpo_cli.core.estimators import resolve
-    from grpo_cli.logs.source import find
+    from grpo_cli.logs.files.source import find
     from grpo_cli.render.report import calculation
 
     rewards = typed_rewards(what)

@@ -136,11 +136,11 @@ def filter(  # noqa: A001 - it is the name of the command
     stays at all, nothing is written, and the exit code is 1.
     """
     from grpo_cli.commands.opening import opened
-    from grpo_cli.commands.rows import rows_of
-    from grpo_cli.commands.sifting import outgoing, report, selection_of, write
-    from grpo_cli.commands.views import looks_wrong, run_line, summarised
+    from grpo_cli.commands.views.filter import outgoing, report, selection_of, write
+    from grpo_cli.commands.views.log import looks_wrong, run_line, summarised
+    from grpo_cli.commands.views.rows import rows_of
     from grpo_cli.core.selection import select
-    from grpo_cli.logs.source import find
+    from grpo_cli.logs.files.source import find
 
     selection, found = selection_of(choice), find(files)
     going = outgoing(found, destination)

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from grpo_cli.core.estimators import Estimator
-    from grpo_cli.logs.layout import Layout
+    from grpo_cli.logs.files.source import Found
+    from grpo_cli.logs.layouts.layout import Layout
     from grpo_cli.logs.rollouts import RolloutLog
-    from grpo_cli.logs.source import Found
     from grpo_cli.options import EstimatorOptions, LogOptions
 
 

@@ -86,12 +86,12 @@ def gate(
     Each check is shown with the value that was found and its bound. The names for --fail-on are the columns of
     grpo-adv stats --format json. A figure that is not known fails its check.
     """
-    from grpo_cli.commands.checked import failure, gate_of, shown
-    from grpo_cli.commands.measured import formula_of, measured, roles_of
     from grpo_cli.commands.opening import opened
-    from grpo_cli.commands.views import run_line
+    from grpo_cli.commands.views.figures import formula_of, measured, roles_of
+    from grpo_cli.commands.views.gate import failure, gate_of, shown
+    from grpo_cli.commands.views.log import run_line
     from grpo_cli.core.gates import checks
-    from grpo_cli.logs.source import find
+    from grpo_cli.logs.files.source import find
 
     asked = gate_of(bounds)
     formula = formula_of(estimator)

@@ -31,9 +31,9 @@ def groups(
     of one width, from the least of the log to its greatest; by prompt, means has the mean of each of its groups.
     """
     from grpo_cli.commands.opening import opened
-    from grpo_cli.commands.rows import rows_of
-    from grpo_cli.commands.views import looks_wrong, run_line, summarised
-    from grpo_cli.logs.source import find
+    from grpo_cli.commands.views.log import looks_wrong, run_line, summarised
+    from grpo_cli.commands.views.rows import rows_of
+    from grpo_cli.logs.files.source import find
 
     with opened(find(files), log, screen) as rollouts:
         rows = rows_of(rollouts, log, by).with_histograms(rollouts).chosen(status=status, where=where)

@@ -20,7 +20,7 @@ def inspect(files: Files, log: LogOptions, table: TableOptions, screen: Screen) 
     Bad lines are named and passed over. Where a role cannot be chosen, what there is to choose from is shown all the
     same, and the exit code is 2. In a pipe it is one table: a row a fact, and a row a field.
     """
-    from grpo_cli.commands.inspection import inspected
-    from grpo_cli.logs.source import find
+    from grpo_cli.commands.views.inspect import inspected
+    from grpo_cli.logs.files.source import find
 
     inspected(find(files), log, table, screen)

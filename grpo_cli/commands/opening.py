@@ -7,15 +7,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from grpo_cli.errors import UsageError
+from grpo_cli.logs.files.source import bytes_of
+from grpo_cli.logs.layouts.reading import Asked
 from grpo_cli.logs.opening import Selection, open_log
-from grpo_cli.logs.reading import Asked
-from grpo_cli.logs.source import bytes_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
+    from grpo_cli.logs.files.source import Found
     from grpo_cli.logs.rollouts import RolloutLog
-    from grpo_cli.logs.source import Found
     from grpo_cli.options import LogOptions
     from grpo_cli.render.screen import Screen
 

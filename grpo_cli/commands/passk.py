@@ -54,11 +54,11 @@ def passk(
     mean counts each group once; low and high are its 95 % t interval. A group with fewer than k rollouts has neither:
     it is null, left out of the mean, and counted in too_small.
     """
-    from grpo_cli.commands.attempts import averages, ks_of, numbers, per_row, too_small, usual_ks
     from grpo_cli.commands.opening import opened
-    from grpo_cli.commands.rows import rows_of
-    from grpo_cli.commands.views import looks_wrong, run_line, summarised
-    from grpo_cli.logs.source import find
+    from grpo_cli.commands.views.log import looks_wrong, run_line, summarised
+    from grpo_cli.commands.views.passk import averages, ks_of, numbers, per_row, too_small, usual_ks
+    from grpo_cli.commands.views.rows import rows_of
+    from grpo_cli.logs.files.source import find
 
     asked, bars = ks_of(k), numbers(thresholds, "--thresholds")
     with opened(find(files), log, screen) as rollouts:

@@ -116,13 +116,13 @@ def show(files: Files, choice: Choice, look: Look, log: LogOptions, screen: Scre
     The highest reward comes first. Chat messages are shown as turns. Whatever a terminal would obey is shown as an
     escape. Other formats have a row per rollout. Only what is shown is read from the files.
     """
-    from grpo_cli.commands.measured import formula_of, roles_of
     from grpo_cli.commands.opening import opened
-    from grpo_cli.commands.rows import rows_of
-    from grpo_cli.commands.shown import chosen_groups, chosen_rollouts, limit_of, needs_keys, show_rollouts
-    from grpo_cli.commands.views import run_line
+    from grpo_cli.commands.views.figures import formula_of, roles_of
+    from grpo_cli.commands.views.log import run_line
+    from grpo_cli.commands.views.rows import rows_of
+    from grpo_cli.commands.views.show import chosen_groups, chosen_rollouts, limit_of, needs_keys, show_rollouts
     from grpo_cli.core.notes import count
-    from grpo_cli.logs.source import find
+    from grpo_cli.logs.files.source import find
 
     formula = formula_of(estimator)
     limit = limit_of(choice, drawn=screen.tabular(look.format))

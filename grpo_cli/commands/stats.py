@@ -52,11 +52,11 @@ def stats(
     rollout_std is the std over all rollouts; within_group_std the mean of the groups' std, which GRPO divides by;
     between_group_std the std of the groups' means. frac_reward_zero_std is TRL's metric of that name.
     """
-    from grpo_cli.commands.account import report, shortfall_needs, tables
-    from grpo_cli.commands.measured import formula_of, measured, roles_of
     from grpo_cli.commands.opening import opened
-    from grpo_cli.commands.views import looks_wrong, run_line
-    from grpo_cli.logs.source import find
+    from grpo_cli.commands.views.figures import formula_of, measured, roles_of
+    from grpo_cli.commands.views.log import looks_wrong, run_line
+    from grpo_cli.commands.views.stats import report, shortfall_needs, tables
+    from grpo_cli.logs.files.source import find
 
     shortfall_needs(which, expect_size)
     formula = formula_of(estimator)

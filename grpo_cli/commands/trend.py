@@ -42,11 +42,11 @@ def trend(
     Shares are parts of the step's groups; zero_variance_share, the dead ones, is all-pass, all-fail and tied together.
     On a terminal a sparkline for each column comes first.
     """
-    from grpo_cli.commands.measured import formula_of, roles_of
     from grpo_cli.commands.opening import opened
-    from grpo_cli.commands.over_steps import bin_size_of, draw_course, over_steps
-    from grpo_cli.commands.views import looks_wrong, run_line, summarised
-    from grpo_cli.logs.source import find
+    from grpo_cli.commands.views.figures import formula_of, roles_of
+    from grpo_cli.commands.views.log import looks_wrong, run_line, summarised
+    from grpo_cli.commands.views.trend import bin_size_of, draw_course, over_steps
+    from grpo_cli.logs.files.source import find
 
     formula = formula_of(estimator)
     with opened(find(files), log, screen, roles=roles_of(formula), live=live) as rollouts:

@@ -40,9 +40,10 @@ def verify(
     not in the log. Without, the formula is looked for: every estimator of every framework, weights of the rewards,
     eps and group size. What this log cannot tell apart is listed together.
     """
-    from grpo_cli.commands import formula_search, verification
     from grpo_cli.commands.formula import chosen
-    from grpo_cli.logs.source import find
+    from grpo_cli.commands.views.log import verify as verification
+    from grpo_cli.commands.views.log import verify_search as formula_search
+    from grpo_cli.logs.files.source import find
 
     found = find(files)
     if estimator.given:

@@ -10,13 +10,13 @@ import polars as pl
 
 from grpo_cli.logs.fields import Field
 from grpo_cli.logs.format import Kind, Want
-from grpo_cli.logs.places import hive
+from grpo_cli.logs.layouts.places import hive
 from grpo_cli.logs.rollouts import format_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from grpo_cli.logs.source import LogFile
+    from grpo_cli.logs.files.source import LogFile
 
 WHOLE: Final = 256 << 20
 """Bytes up to which a log is read whole: every value of it goes through memory."""

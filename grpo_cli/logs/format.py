@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from grpo_cli.logs.source import LogFile
+    from grpo_cli.logs.files.source import LogFile
 
 OnBadLine = Literal["error", "skip"]
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from grpo_cli.errors import InputError
 from grpo_cli.logs.fields import MISSING
-from grpo_cli.logs.places import hive
-from grpo_cli.logs.reading import BY_FILE
+from grpo_cli.logs.layouts.places import hive
+from grpo_cli.logs.layouts.reading import BY_FILE
 from grpo_cli.logs.rollouts import format_of
 from grpo_cli.logs.shapes import record_of
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from grpo_cli.logs.reading import Reading
+    from grpo_cli.logs.layouts.reading import Reading
     from grpo_cli.logs.rollouts import Part
 
 

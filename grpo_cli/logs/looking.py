@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 from grpo_cli.errors import InputError, UsageError, did_you_mean
 from grpo_cli.frame import REWARD
-from grpo_cli.logs.candidates import Columns
+from grpo_cli.logs.files.live import read_live
+from grpo_cli.logs.files.pool import in_order, workers_for
+from grpo_cli.logs.files.strangers import what_it_is
 from grpo_cli.logs.grouping import KEY
-from grpo_cli.logs.layouts import LAYOUTS, PLAIN, recognise
-from grpo_cli.logs.live import read_live
-from grpo_cli.logs.places import hive
-from grpo_cli.logs.pool import in_order, workers_for
-from grpo_cli.logs.reading import ASKED
+from grpo_cli.logs.layouts.candidates import Columns
+from grpo_cli.logs.layouts.places import hive
+from grpo_cli.logs.layouts.reading import ASKED
+from grpo_cli.logs.layouts.table import LAYOUTS, PLAIN, recognise
 from grpo_cli.logs.rollouts import format_of
 from grpo_cli.logs.rows import Read
-from grpo_cli.logs.strangers import what_it_is
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from grpo_cli.logs.files.source import LogFile
     from grpo_cli.logs.format import OnBadLine, Records, Want
-    from grpo_cli.logs.layout import Layout
-    from grpo_cli.logs.source import LogFile
+    from grpo_cli.logs.layouts.layout import Layout
 
 SAMPLE_RECORDS = 1000
 """How many records are looked at to choose the fields."""

@@ -10,15 +10,15 @@ import polars as pl
 
 from grpo_cli.errors import InputError
 from grpo_cli.frame import BASELINE, LENGTH, LOGGED, OUTCOME, ROLLOUT, SCORED, check, reward_part, reward_parts
-from grpo_cli.logs.choosing import choose
-from grpo_cli.logs.copies import about_files
+from grpo_cli.logs.files.copies import about_files
+from grpo_cli.logs.files.live import finished, read_live
 from grpo_cli.logs.grouping import STEP, group_rollouts, key_column
-from grpo_cli.logs.layout import RECORD
-from grpo_cli.logs.live import finished, read_live
+from grpo_cli.logs.layouts.choosing import choose
+from grpo_cli.logs.layouts.layout import RECORD
+from grpo_cli.logs.layouts.places import narrow, step_of, within_steps
+from grpo_cli.logs.layouts.reading import BY_FILE, BY_SPLIT
 from grpo_cli.logs.long_keys import reader
 from grpo_cli.logs.looking import look, read_files
-from grpo_cli.logs.places import narrow, step_of, within_steps
-from grpo_cli.logs.reading import BY_FILE, BY_SPLIT
 from grpo_cli.logs.refusals import about_reading, about_skipped, placed, refuse_what_was_read
 from grpo_cli.logs.rollouts import RolloutLog, format_of
 from grpo_cli.logs.rows import CONDITION, Read, rollouts_of, wants_of
@@ -27,11 +27,11 @@ from grpo_cli.logs.selection import Condition, from_json, steps_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from grpo_cli.logs.files.source import Found, LogFile
     from grpo_cli.logs.format import OnBadLine
+    from grpo_cli.logs.layouts.places import Narrowed
+    from grpo_cli.logs.layouts.reading import Asked, Reading
     from grpo_cli.logs.looking import Look
-    from grpo_cli.logs.places import Narrowed
-    from grpo_cli.logs.reading import Asked, Reading
-    from grpo_cli.logs.source import Found, LogFile
 
 
 @dataclass(frozen=True)

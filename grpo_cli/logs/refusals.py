@@ -12,22 +12,22 @@ from grpo_cli.frame import ROLLOUT, reward_part
 from grpo_cli.logs.fields import Field
 from grpo_cli.logs.format import Kind, OnBadLine, Want
 from grpo_cli.logs.grouping import STEP, key_column
+from grpo_cli.logs.layouts.places import hive
+from grpo_cli.logs.layouts.rewards import between, wildcards
 from grpo_cli.logs.looking import SAMPLE_RECORDS
-from grpo_cli.logs.places import hive
-from grpo_cli.logs.rewards import between, wildcards
 from grpo_cli.logs.rollouts import format_of, locate
 from grpo_cli.logs.rows import CONDITION
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from grpo_cli.logs.files.source import LogFile
+    from grpo_cli.logs.layouts.reading import Asked, Reading
+    from grpo_cli.logs.layouts.roles import Role
     from grpo_cli.logs.looking import Look
-    from grpo_cli.logs.reading import Asked, Reading
-    from grpo_cli.logs.roles import Role
     from grpo_cli.logs.rollouts import Part
     from grpo_cli.logs.rows import Read
     from grpo_cli.logs.selection import Condition
-    from grpo_cli.logs.source import LogFile
 
 
 def refuse_what_was_read(

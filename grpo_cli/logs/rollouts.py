@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterator, Mapping, Sequence
 
+    from grpo_cli.logs.files.source import LogFile
     from grpo_cli.logs.format import Format
     from grpo_cli.logs.grouping import Groups
-    from grpo_cli.logs.reading import Reading
-    from grpo_cli.logs.source import LogFile
+    from grpo_cli.logs.layouts.reading import Reading
 
 
 @dataclass(frozen=True)

@@ -13,19 +13,19 @@ from grpo_cli.logs.codes import code_type, coded
 from grpo_cli.logs.fields import Field
 from grpo_cli.logs.format import Kind, Records, Want, text_number
 from grpo_cli.logs.grouping import STEP, key_column
-from grpo_cli.logs.layout import RECORD
-from grpo_cli.logs.places import hive, split_of, step_of
-from grpo_cli.logs.reading import BY_FILE
+from grpo_cli.logs.layouts.layout import RECORD
+from grpo_cli.logs.layouts.places import hive, split_of, step_of
+from grpo_cli.logs.layouts.reading import BY_FILE
 from grpo_cli.logs.rollouts import Part, format_of, locate
 from grpo_cli.logs.shapes import explode
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from grpo_cli.logs.candidates import Columns
-    from grpo_cli.logs.reading import Reading
+    from grpo_cli.logs.files.source import LogFile
+    from grpo_cli.logs.layouts.candidates import Columns
+    from grpo_cli.logs.layouts.reading import Reading
     from grpo_cli.logs.selection import Condition
-    from grpo_cli.logs.source import LogFile
 
 CONDITION = "unscored_if_"
 

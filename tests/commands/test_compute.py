@@ -224,9 +224,20 @@ def test_what_is_no_condition_is_refused(grpo, log, condition):
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("--pass-threshold", "nan"), ("--tolerance", "nan"), ("--tolerance", "-1"), ("--eps", "inf"), ("--group-size", "0"),
-     ("-r", "reward=nan"), ("-r", "a..b"), ("-g", ""), ("-g", ","), ("--step", "nope"), ("--layout", "nope")],
-)  # fmt: skip
+    [
+        ("--pass-threshold", "nan"),
+        ("--tolerance", "nan"),
+        ("--tolerance", "-1"),
+        ("--eps", "inf"),
+        ("--group-size", "0"),
+        ("-r", "reward=nan"),
+        ("-r", "a..b"),
+        ("-g", ""),
+        ("-g", ","),
+        ("--step", "nope"),
+        ("--layout", "nope"),
+    ],
+)
 def test_options_that_make_no_sense_are_refused(grpo, log, option, value):
     grpo("compute", log(a=[1, 0]), "-o", "-", option, value).refused()
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from grpo_cli.core import formulas
 from grpo_cli.core.estimators import resolve
-from grpo_cli.core.search import find
-from grpo_cli.core.verify import verify
+from grpo_cli.core.verification import formulas
+from grpo_cli.core.verification.search import find
+from grpo_cli.core.verification.verify import verify
 
 SETUPS = json.loads((Path(__file__).parent / "setups.json").read_text())
 FAULTS = {"115"}  # its log holds rounding faults of the framework that are no float32 ones

@@ -7,9 +7,9 @@ import json
 import polars as pl
 import pytest
 
+from grpo_cli.logs.files.source import find
+from grpo_cli.logs.layouts.reading import Asked
 from grpo_cli.logs.opening import Selection, open_log
-from grpo_cli.logs.reading import Asked
-from grpo_cli.logs.source import find
 
 LONG = [f"{name} {'is a long prompt ' * 8}" for name in ("this", "that")]
 MESSAGES = [[{"role": "user", "content": text}] for text in LONG]

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from grpo_cli.errors import InputError, UsageError
+from grpo_cli.logs.files.source import find
+from grpo_cli.logs.layouts.reading import Asked
 from grpo_cli.logs.opening import Selection, open_log
-from grpo_cli.logs.reading import Asked
-from grpo_cli.logs.source import find
 
 
 def jsonl(path, *records):

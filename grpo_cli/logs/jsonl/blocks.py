@@ -18,7 +18,7 @@ from grpo_cli.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from grpo_cli.logs.source import Compression, LogFile
+    from grpo_cli.logs.files.source import Compression, LogFile
 
 BLOCK = 4 << 20
 """Bytes of a block: more makes the kernel map new memory for each, less makes the fixed costs of a block show."""

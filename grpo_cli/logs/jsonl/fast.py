@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from grpo_cli.logs.fields import Each, Name
+from grpo_cli.logs.files.pool import in_order
 from grpo_cli.logs.format import Kind, OnBadLine, Records, Want
 from grpo_cli.logs.jsonl import blocks as stream
 from grpo_cli.logs.jsonl import guards, nested
@@ -31,13 +32,12 @@ from grpo_cli.logs.jsonl.columns import NumberColumn
 from grpo_cli.logs.jsonl.known import remember, signature
 from grpo_cli.logs.jsonl.lines import MAX_DEPTH, Names, record
 from grpo_cli.logs.jsonl.reference import Reader
-from grpo_cli.logs.pool import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from grpo_cli.logs.files.source import LogFile
     from grpo_cli.logs.jsonl.blocks import Block
-    from grpo_cli.logs.source import LogFile
 
 _MOST_DOUBTED = 0.5
 """Share of the lines of a block up to which they are read again one by one, and not the block as a whole."""

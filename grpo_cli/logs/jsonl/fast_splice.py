@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import polars as pl
 
+from grpo_cli.logs.files.pool import in_order
 from grpo_cli.logs.jsonl import blocks as stream
 from grpo_cli.logs.jsonl import guards
 from grpo_cli.logs.jsonl.splice import Splicer, json_text
-from grpo_cli.logs.pool import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from grpo_cli.logs.files.source import LogFile
     from grpo_cli.logs.jsonl.blocks import Block
-    from grpo_cli.logs.source import LogFile
 
 _LINE = "line"
 _SPLICED = "spliced"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
     from pathlib import Path
 
-    from grpo_cli.logs.source import LogFile
+    from grpo_cli.logs.files.source import LogFile
 
 Signature = tuple[int, int, int, int]
 

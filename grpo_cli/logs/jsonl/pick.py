@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from grpo_cli.logs.fields import Field
-    from grpo_cli.logs.source import LogFile
+    from grpo_cli.logs.files.source import LogFile
 
 _AT_ONCE = 1 << 20
 

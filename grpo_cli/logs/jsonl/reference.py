@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from grpo_cli.logs.fields import Field
+    from grpo_cli.logs.files.source import LogFile
     from grpo_cli.logs.jsonl.blocks import Block
-    from grpo_cli.logs.source import LogFile
 
 NAMED = 5000
 """Of how many records at the head of a file all names are noted."""

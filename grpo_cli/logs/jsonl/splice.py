@@ -19,8 +19,8 @@ from grpo_cli.logs.jsonl.lines import SPACE, Names, members
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from grpo_cli.logs.files.source import LogFile
     from grpo_cli.logs.jsonl.blocks import Block
-    from grpo_cli.logs.source import LogFile
 
 
 def append(file: LogFile, target: BinaryIO, columns: pl.DataFrame, *, replace: bool, size: int = stream.BLOCK) -> None:

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from grpo_cli.logs.fields import Field
+    from grpo_cli.logs.files.source import LogFile
     from grpo_cli.logs.format import OnBadLine, Records, Want
-    from grpo_cli.logs.source import LogFile
 
 
 class Parquet:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from grpo_cli.logs.source import LogFile
+    from grpo_cli.logs.files.source import LogFile
 
 _COPY: Final = 64 << 20
 """Bytes that the kernel copies in one call: an interruption waits for it to end."""

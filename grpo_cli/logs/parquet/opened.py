@@ -22,7 +22,7 @@ from grpo_cli.logs.parquet.plain import is_text
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from grpo_cli.logs.source import LogFile
+    from grpo_cli.logs.files.source import LogFile
 
 BUFFER: Final = 1 << 20
 """Bytes of a column chunk that are held at once: a chunk may be far larger than memory should be."""

@@ -21,7 +21,7 @@ from grpo_cli.logs.parquet.walk import nothing, walk
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from grpo_cli.logs.source import LogFile
+    from grpo_cli.logs.files.source import LogFile
 
 
 def names(file: LogFile) -> list[str]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from grpo_cli.logs.source import LogFile
+    from grpo_cli.logs.files.source import LogFile
 
 PLAIN_CODEC: Final = "zstd"
 """The codec of a column in a file that has none yet."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from grpo_cli.logs.source import LogFile
+from grpo_cli.logs.files.source import LogFile
 
 BASE = (
     b'{"id": "p1", "text": "some \\"words\\", {x}", "reward": 0.5, '

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grpo_cli.errors import InputError
+from grpo_cli.logs.files.source import LogFile
 from grpo_cli.logs.jsonl.blocks import Block, blocks, numbered, packed
-from grpo_cli.logs.source import LogFile
 
 LINES = b"".join(b'{"n": %d, "text": "%s"}\n' % (n, b"x" * (n % 97)) for n in range(3000))
 

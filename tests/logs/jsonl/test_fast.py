@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from grpo_cli.errors import GrpoAdvError
 from grpo_cli.logs.fields import Field
+from grpo_cli.logs.files.source import LogFile
 from grpo_cli.logs.format import Kind, Want
 from grpo_cli.logs.jsonl import fast, reference
 from grpo_cli.logs.jsonl.blocks import Block
-from grpo_cli.logs.source import LogFile
 
 
 def wants(*fields):

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grpo_cli.errors import GrpoAdvError
+from grpo_cli.logs.files.source import LogFile
 from grpo_cli.logs.jsonl import fast_splice, reference, splice
 from grpo_cli.logs.jsonl.blocks import Block
 from grpo_cli.logs.jsonl.splice import Splicer
-from grpo_cli.logs.source import LogFile
 
 
 def outcome(append, file, columns, **options):

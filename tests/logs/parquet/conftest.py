@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from grpo_cli.logs.source import LogFile
+from grpo_cli.logs.files.source import LogFile
 
 TOLD = {b"ARROW:schema", b"pandas", b"huggingface", b"grpo-adv"}
 """Metadata that learns of new columns."""

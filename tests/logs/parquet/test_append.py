@@ -17,9 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from grpo_cli.errors import InputError, OutputError
+from grpo_cli.logs.files.source import LogFile
 from grpo_cli.logs.parquet import Parquet, append, compact
 from grpo_cli.logs.parquet.footer import MAGIC, footer_of
-from grpo_cli.logs.source import LogFile
 
 PARQUET = Parquet()
 TABLE = pa.table(

@@ -51,7 +51,7 @@ def test_every_type_of_number_is_float64(log, kind):
 def test_a_reduction_is_that_of_the_record(tmp_path_factory, how, rows):
     import pyarrow.parquet as pq
 
-    from grpo_cli.logs.source import LogFile
+    from grpo_cli.logs.files.source import LogFile
 
     path = tmp_path_factory.mktemp("reduced") / "log.parquet"
     pq.write_table(pa.table({"r": pa.array(rows, pa.list_(pa.int64()))}), path)

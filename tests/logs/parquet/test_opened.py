@@ -9,10 +9,10 @@ import pytest
 
 from grpo_cli.errors import GrpoAdvError, InputError
 from grpo_cli.logs.fields import Field
+from grpo_cli.logs.files.source import LogFile
 from grpo_cli.logs.format import Kind, Want
 from grpo_cli.logs.parquet import Parquet, compact
 from grpo_cli.logs.parquet.footer import footer_of
-from grpo_cli.logs.source import LogFile
 
 PARQUET = Parquet()
 TABLE = pa.table(

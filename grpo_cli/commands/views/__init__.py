@@ -1,0 +1,1 @@
+"""What each command shows: its tables, sentences and reports, one module a command."""

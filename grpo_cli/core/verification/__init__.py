@@ -1,0 +1,1 @@
+"""Logged advantages against recomputed ones, and the search for the formula that made them."""

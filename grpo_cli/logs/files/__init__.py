@@ -1,0 +1,1 @@
+"""The files of a log: found, recognised by their first bytes, read by a small pool."""

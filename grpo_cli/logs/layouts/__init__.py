@@ -1,0 +1,1 @@
+"""What each framework writes, and which field of a log plays which role."""

@@ -1,0 +1,1 @@
+"""Writing back: where output goes, and how a file is replaced whole or not at all."""
