@@ -294,7 +294,7 @@ def test_more_files_than_a_process_may_have_open(grpo, here):
 
 
 def test_a_log_that_grows_while_it_is_read(grpo, log, here, monkeypatch):
-    from grpo_cli.logs.writing.write_back import write_back as writing
+    from grpo_cli.logs.writing import write_back as writing
 
     path = here / log(a=[1, 0])
     real = writing.write_back

@@ -41,8 +41,8 @@ def verify(
     eps and group size. What this log cannot tell apart is listed together.
     """
     from grpo_cli.commands.formula import chosen
-    from grpo_cli.commands.views.log import verify as verification
-    from grpo_cli.commands.views.log import verify_search as formula_search
+    from grpo_cli.commands.views import verify as verification
+    from grpo_cli.commands.views import verify_search as formula_search
     from grpo_cli.logs.files.source import find
 
     found = find(files)

@@ -26,8 +26,10 @@ def statuses(mixed=0, all_pass=0, all_fail=0, tied=0, singleton=0, unscored=0, s
         ),
         (
             {"mixed": 3, "tied": 1, "singleton": 1, "unscored": 1},
-            "1 of 6 groups (17 %) carries no signal: 1 tied; 5 of 26 rollouts;"
-            " besides, 1 singleton and 1 unscored group",
+            (
+                "1 of 6 groups (17 %) carries no signal: 1 tied; 5 of 26 rollouts;"
+                " besides, 1 singleton and 1 unscored group"
+            ),
         ),
         ({"all_fail": 1}, "1 of 1 group (100 %) carries no signal: 1 all-fail; 5 of 5 rollouts"),
         ({"all_fail": 4}, "4 of 4 groups (100 %) carry no signal: 4 all-fail; 20 of 20 rollouts"),
