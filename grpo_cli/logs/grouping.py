@@ -201,11 +201,21 @@ def _numbered(frame: pl.DataFrame, columns: Sequence[str]) -> pl.Series:
         return pl.zeros(values.height, dtype=pl.UInt32, eager=True)
     if varying.width == 1 and not varying.to_series().null_count():
         codes = varying.to_series()
-        if codes.dtype == pl.UInt32 and _in_order(codes):
-            return codes
+        if codes.dtype == pl.UInt32:
+            return codes if _in_order(codes) else _renumbered(codes)
     firsts = varying.with_row_index(_ROW).group_by(varying.columns).agg(pl.col(_ROW).min()).sort(_ROW)
     numbers = firsts.drop(_ROW).with_row_index("number")
     return varying.join(numbers, on=varying.columns, how="left", maintain_order="left", nulls_equal=True)["number"]
+
+
+def _renumbered(codes: pl.Series) -> pl.Series:
+    """Codes as numbers by first appearance: each is looked up in a table of all."""
+    firsts = codes.to_frame("code").with_row_index(_ROW).group_by("code").agg(pl.col(_ROW).min()).sort(_ROW)
+    highest = codes.max()
+    assert isinstance(highest, int)
+    table = pl.zeros(highest + 1, dtype=pl.UInt32, eager=True)
+    numbers = pl.int_range(firsts.height, dtype=pl.UInt32, eager=True)
+    return table.scatter(firsts["code"], numbers).gather(codes)
 
 
 def _in_order(codes: pl.Series) -> bool:

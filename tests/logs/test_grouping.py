@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from grpo_cli.errors import UsageError
+from grpo_cli.logs.codes import coded
 from grpo_cli.logs.grouping import group_rollouts
 
 
@@ -76,3 +77,11 @@ def test_a_group_is_found_by_key_by_id_and_by_the_beginning_of_its_id():
         groups.find("a")
     with pytest.raises(UsageError, match="there is no group 'zz'"):
         groups.find("zz")
+
+
+def test_codes_of_keys_met_before_are_numbered_by_their_first_row():
+    held = pl.concat([coded(pl.Series([key])) for key in "cab"])  # keeps the numbering of codes alive
+    frame, groups, _ = grouped({"key_0": ["b", "a", "b", "c", "z", "a"]})
+    assert frame["group"].to_list() == [0, 1, 0, 2, 3, 1]
+    assert groups.named["key"].to_list() == ["b", "a", "c", "z"]
+    assert held.to_list() == ["c", "a", "b"]
