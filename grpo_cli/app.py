@@ -75,7 +75,7 @@ def run(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, _terminated)
     _open_closed_streams()
     os.environ.update(_GIVE_BACK | os.environ)
-    if replacement := _loaded("replacement"):
+    if replacement := _loaded("writing.replacement"):
         replacement.placed.clear()
     _no_color_wins()
     screen = Screen.of_process()
@@ -110,7 +110,7 @@ def _run(arguments: Sequence[str], screen: Screen) -> int:
     except BaseException as error:  # noqa: BLE001 - a Rust panic is no Exception
         return _unexpected(error, screen)
     finally:
-        if source := _loaded("source"):
+        if source := _loaded("files.source"):
             source.remove_spooled()
     if outcome == INTERRUPTED:
         return _interrupted(screen)
@@ -129,7 +129,7 @@ def _unexpected(error: BaseException, screen: Screen) -> int:
 
 
 def _interrupted(screen: Screen) -> int:
-    replacement = _loaded("replacement")
+    replacement = _loaded("writing.replacement")
     written = len(replacement.placed) if replacement else 0
     was = "nothing was changed" if not written else f"{written} file{'s were' if written > 1 else ' was'} written"
     screen.error(f"interrupted: {was}")

@@ -20,6 +20,11 @@ from pathlib import Path
 
 import pytest
 import typer.main
+from hypothesis import settings
+
+# A loaded machine is no fault of the program's.
+settings.register_profile("grpo-adv", deadline=None)
+settings.load_profile("grpo-adv")
 
 # The commands are the same in every run, and take longer to build than a small log takes to compute.
 typer.main.get_command = functools.cache(typer.main.get_command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -33,8 +34,9 @@ def histograms(
     count = max(1, min(bins, reward.drop_nulls().n_unique()))
     low, high = reward.min(), reward.max()
     place = pl.lit(0.0)
-    if isinstance(low, float) and isinstance(high, float) and high / 2 > low / 2:
-        place = (pl.col("reward") / 2 - low / 2) / (high / 2 - low / 2)  # halves stay in the range of a float64
+    if isinstance(low, float) and isinstance(high, float) and high > low:
+        unit = _unit(low, high)
+        place = (pl.col("reward") * unit - low * unit) / (high * unit - low * unit)
     at = (place * count).floor().clip(0, count - 1)
     table = pl.DataFrame({"number": number, "reward": reward})
     counted = table.group_by("number").agg(
@@ -43,3 +45,10 @@ def histograms(
         ).alias("rewards")
     )
     return counted.sort("number")["rewards"]
+
+
+def _unit(low: float, high: float) -> float:
+    """What brings a spread to where neither it nor its reciprocal leaves the range of a float64."""
+    if high / 2 - low / 2 > sys.float_info.max / 4:
+        return 0.5
+    return 2.0**600 if max(abs(low), abs(high)) < sys.float_info.min * 2.0**400 else 1.0
