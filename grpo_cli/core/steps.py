@@ -240,6 +240,11 @@ class _Run:
         if pieces is not None:
             table = table.hstack(pieces)
         table = table.with_columns(after=rewards.without_negative_zero(after))
+        if pieces is not None and "divided_by" in pieces.columns:
+            # A group of one that the singleton rule decides was neither centred nor divided.
+            formula = (pl.col("before") - pl.col("subtracted")) / pl.col("divided_by")
+            ruled = (pl.len().over("group") == 1) & ((formula - pl.col("after")).abs() > 1e-9 * (1 + formula.abs()))
+            table = table.with_columns(pl.when(~ruled.fill_null(value=False)).then(pl.col(pieces.columns)))
         first = not self.traces or (part is not None and self.traces[-1].part != part)
         text = step.text("r" if first else "x", self.estimator.baseline_field)
         self.traces.append(StepTrace(step, text, part, table[self.told].to_dicts()))
