@@ -49,7 +49,7 @@ class Reader:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.programs = folder / "data", folder / "bin"
-        shutil.copytree(ROOT / "sample_data", self.folder)
+        shutil.copytree(ROOT / "sample_data", self.folder, ignore=shutil.ignore_patterns("*.advantages.*"))
         self.programs.mkdir()
         program = self.programs / "grpo-adv"
         program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m grpo_cli "$@"\n')

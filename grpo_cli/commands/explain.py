@@ -71,4 +71,6 @@ def typed_rewards(what: list[str]) -> list[float | None] | None:
     try:
         return [None if word.lower() in {"", "null", "none", "nan"} else float(word) for word in words]
     except ValueError:
+        if all(word.replace(".", "", 1).lstrip("-").isdigit() for word in words[:1]):
+            raise UsageError(f"{what[0]}: rewards are numbers with commas between them", hint="1,0,1,0") from None
         return None

@@ -56,7 +56,7 @@ def offer(log: RolloutLog, estimator: Estimator) -> str | None:
         return None
     row = FRAMEWORKS[name]
     own = row.estimators[row.default]
-    return f"this is laid out as {row.title} lays out its logs; its own formula is --like {name}: {own.formula}"
+    return f"{row.title} writes logs like this, or trains on them; what it computes is --like {name}: {own.formula}"
 
 
 def _like(options: EstimatorOptions, log: LogOptions, found: Found) -> str | None:

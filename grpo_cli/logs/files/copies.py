@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from grpo_cli.frame import reward_parts
+from grpo_cli.logs.grouping import STEP
 from grpo_cli.logs.layouts.reading import BY_FILE
 from grpo_cli.logs.rollouts import format_of
 
@@ -35,7 +36,8 @@ def about_files(reading: Reading, parts: Sequence[Part], rollouts: pl.DataFrame,
     numbered = rollouts.select(*keys, *reward_parts(rollouts)).with_columns(
         pl.select(part.repeat_by(sizes)).to_series().explode().drop_nulls().alias("part")
     )
-    notes = _copies(reading, parts, numbered)
+    steps = rollouts[STEP] if STEP in rollouts.columns else None
+    notes = _copies(reading, parts, numbered, steps)
     if not notes and reading.step is None and keys and BY_FILE not in reading.places:
         files = numbered.group_by(keys).agg(pl.col("part").n_unique().alias("files"))
         several = files.filter(pl.col("files") > 1).height
@@ -47,7 +49,7 @@ def about_files(reading: Reading, parts: Sequence[Part], rollouts: pl.DataFrame,
     return notes
 
 
-def _copies(reading: Reading, parts: Sequence[Part], numbered: pl.DataFrame) -> list[str]:
+def _copies(reading: Reading, parts: Sequence[Part], numbered: pl.DataFrame, steps: pl.Series | None) -> list[str]:
     hashed = numbered.select("part", hash=numbered.drop("part").hash_rows())
     sums = hashed.group_by("part").agg(pl.len(), pl.col("hash").sort().hash().sum()).sort("part")
     alike = sums.group_by("len", "hash", maintain_order=True).agg("part").filter(pl.col("part").list.len() > 1)
@@ -62,12 +64,18 @@ def _copies(reading: Reading, parts: Sequence[Part], numbered: pl.DataFrame) -> 
         return []
     one, other = found[0]
     more = f", and so in {len(found) - 1} more pairs" if len(found) > 1 else ""
-    told = " with another step" if reading.step is not None else ""
+    again = steps is not None and not _same_steps(steps, numbered["part"], parts.index(one), parts.index(other))
+    why = ": a trainer that goes over its rollouts again logs them again" if again else ": is one a copy?"
     said = (
-        f"{one.file.name} and {other.file.name} hold the same {one.rollouts} rollouts{told}{more}: a trainer that goes"
-        " over its rollouts again logs them again. Each is counted where it stands; name the files to leave copies out"
+        f"{one.file.name} and {other.file.name} hold the same {one.rollouts} rollouts"
+        f"{' with another step' if again else ''}{more}{why}"
+        f"{'.' if again else ''} Each is counted where it stands; name the files to leave copies out"
     )
     return [said]
+
+
+def _same_steps(steps: pl.Series, part: pl.Series, one: int, other: int) -> bool:
+    return set(steps.filter(part == one)) == set(steps.filter(part == other))
 
 
 def _same_texts(reading: Reading, one: Part, other: Part) -> bool:

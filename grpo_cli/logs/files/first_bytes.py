@@ -8,7 +8,7 @@ from pathlib import PurePath
 from grpo_cli.errors import InputError
 
 _MAGIC: tuple[tuple[bytes, str, str], ...] = (
-    (b"version https://git-lfs", "a Git LFS pointer, not the file itself", "fetch it with: git lfs pull"),
+    (b"version https://git-lfs", "a Git LFS pointer", "fetch it with: git lfs pull"),
     (
         b"\x80\x02",
         "a Python pickle (a torch save?)",
@@ -16,6 +16,7 @@ _MAGIC: tuple[tuple[bytes, str, str], ...] = (
     ),
     (b"\x80\x04", "a Python pickle", "load it where it was written and save its samples as JSONL"),
     (b"\x80\x05", "a Python pickle", "load it where it was written and save its samples as JSONL"),
+    (b"PARE", "a Parquet file with an encrypted footer", "decrypt it where its keys are, and save it as plain Parquet"),
     (b"ARROW1", "an Arrow IPC file", "save it as Parquet first"),
     (b"SQLite format 3", "an SQLite database", "export the table as JSONL or Parquet first"),
     (b"<!doctype html", "an HTML page", "was a web page saved in place of the file?"),
@@ -61,7 +62,7 @@ def refuse_what_is_no_log(head: bytes, name: str) -> None:
         raise _not_a_log("a text dump of generations", "nothing tells where a text ends: log rollouts as JSONL", name)
     if suffix in _NAMES and not text.startswith(b"{"):
         raise _not_a_log(*_NAMES[suffix], name)
-    if re.match(rb"\[\s*(\{|$)", text) and suffix != ".jsonl":
+    if re.match(rb"\[\s*(\{|$)", text):
         raise InputError(
             "one JSON array, not JSONL", file=name, hint=f"make lines of it: jq -c '.[]' {name} > log.jsonl"
         )

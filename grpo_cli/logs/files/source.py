@@ -6,6 +6,7 @@ can lie. What is no rollout log at all is named for what it is.
 
 from __future__ import annotations
 
+import fcntl
 import glob
 import os
 import re
@@ -13,6 +14,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, BinaryIO, Literal
@@ -105,7 +107,8 @@ def find(paths: Sequence[str]) -> Found:
             if searched and not path.stat().st_size:
                 notes.append(f"{name} is empty: left out")
                 continue
-            files.append(replace(_recognise(path, name, relative, is_stdin=text == STDIN), searched=searched))
+            file = _recognise(path, name, relative, is_stdin=path in _spooled)
+            files.append(replace(file, searched=searched))
     if not files:
         raise InputError("empty: there is no rollout in it", file=", ".join(paths))
     return Found(tuple(files), tuple(notes))
@@ -229,22 +232,39 @@ def _words(names: Sequence[str]) -> list[str]:
     return [word for word in (WRITTEN, FILTERED) if any(split_suffixes(name)[0].endswith(f".{word}") for name in names)]
 
 
-_spooled: list[Path] = []
+_spooled: dict[Path, BinaryIO] = {}
+_PREFIX, _SUFFIX = "grpo-adv-", ".spool"
 
 
 def _spool(stream: BinaryIO) -> Path:
-    """A stream as a file: a log is read twice, once for the rewards and once to be written back."""
-    with tempfile.NamedTemporaryFile(prefix="grpo-adv-", suffix=".spool", delete=False) as spool:
-        path = Path(spool.name)
-        _spooled.append(path)
-        shutil.copyfileobj(stream, spool, 1 << 20)
-    return path
+    """A stream as a file: a log is read twice, once for the rewards and once to be written back.
+
+    It is locked while this run lives, so that the next one can tell and sweep what a killed run left.
+    """
+    _sweep_spools()
+    descriptor, name = tempfile.mkstemp(prefix=_PREFIX, suffix=_SUFFIX)
+    spool = os.fdopen(descriptor, "wb")
+    fcntl.flock(spool, fcntl.LOCK_EX)
+    _spooled[Path(name)] = spool
+    shutil.copyfileobj(stream, spool, 1 << 20)
+    spool.flush()
+    return Path(name)
+
+
+def _sweep_spools() -> None:
+    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*{_SUFFIX}"):
+        with suppress(OSError), path.open("rb") as left:
+            fcntl.flock(left, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
 
 
 def remove_spooled() -> None:
     """Take away the temporary copies of streams."""
     while _spooled:
-        _spooled.pop().unlink(missing_ok=True)
+        path, spool = _spooled.popitem()
+        path.unlink(missing_ok=True)
+        with suppress(OSError):
+            spool.close()
 
 
 def _recognise(path: Path, name: str, relative: PurePath, *, is_stdin: bool) -> LogFile:

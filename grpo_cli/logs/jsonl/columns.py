@@ -237,7 +237,7 @@ class Misspelling:
             file=file_name,
             line=self._suspects[name],
             column=str(self.field),
-            hint="correct the name in the file, or write null where there is no value",
+            hint=f"if the option is misspelt: {name}; if the line is: correct it, or write null for no value",
         )
 
     def _is_close(self, name: str) -> bool:

@@ -69,7 +69,7 @@ def plan(
 def _in_place(files: Sequence[LogFile]) -> list[Target]:
     for file in files:
         if file.is_stdin:
-            raise UsageError("--in-place needs a file, and standard input is none", hint="use -o PATH")
+            raise UsageError(f"--in-place needs a file, and {file.name} is a stream", hint="use -o PATH, or -o -")
     return [Target(file, file.path, file.compression) for file in files]
 
 

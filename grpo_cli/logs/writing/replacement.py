@@ -73,8 +73,8 @@ class Replacement:
         """
         real = Path(os.path.realpath(path))
         try:
-            if not is_regular(real):
-                self._through.append(real.open("wb"))
+            if not is_regular(path):  # not `real`: /dev/stdout leads to a pipe that has no name
+                self._through.append(path.open("wb"))
                 return self._through[-1]
             with _undisturbed():
                 return self._stage(real)

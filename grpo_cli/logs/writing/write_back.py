@@ -81,7 +81,7 @@ def field_name(wanted: str | None, taken: Collection[str], fallback: str, *, for
 
     Raises:
         UsageError: the wanted name is empty.
-        OutputError: the log has a field of that name, and there is no --force.
+        OutputError: the log has fields of these names, and there is no --force.
     """
     if wanted == "":
         raise UsageError("--column is empty", hint="leave it out to call the field advantage")
@@ -91,8 +91,8 @@ def field_name(wanted: str | None, taken: Collection[str], fallback: str, *, for
     name = "advantage"
     if name not in taken:
         return name, None
-    while fallback in taken:
-        fallback += "_new"
+    # Its second run finds the field of the first: that is replaced where --force says so, and never doubled.
+    refuse_taken([fallback], taken, force=force)
     return fallback, f"the log has a field {name} already: ours is {fallback} (--column NAME to choose)"
 
 

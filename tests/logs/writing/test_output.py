@@ -50,7 +50,7 @@ def test_one_file_is_written_beside_itself(tmp_path):
 def test_standard_input_goes_to_standard_output(tmp_path):
     (tmp_path / "spool").write_bytes(b"x")
     assert paths(plan_one(log_file(tmp_path / "spool", is_stdin=True))) == [None]
-    with pytest.raises(UsageError, match="standard input is none"):
+    with pytest.raises(UsageError, match="is a stream"):
         plan_one(log_file(tmp_path / "spool", is_stdin=True), in_place=True)
 
 
