@@ -30,11 +30,21 @@ class Rows:
     tolerance: float
     singleton: str
     shrink: float = 1.0  # the values are multiplied by this: less than 1 where their difference would overflow
+    given: float = 1.0  # the part of `shrink` that they came with, and keep where the step does not divide
+    residue: pl.Series | None = None  # what each value lost in rounding before the step, in the values' scale
 
     def moments(self, x: pl.Series, part: Partition, *, by_spread: bool, weights: pl.Series | None = None) -> Moments:
         """The moments of `x` under the tolerance."""
         floor = FLOOR * self.shrink
-        return moments(x, part, by_spread=by_spread, tolerance=self.tolerance, floor=floor, weights=weights)
+        return moments(
+            x,
+            part,
+            by_spread=by_spread,
+            tolerance=self.tolerance,
+            floor=floor,
+            weights=weights,
+            residue=self.residue,
+        )
 
 
 @dataclass(frozen=True)
@@ -88,10 +98,10 @@ def apply(step: Step, x: pl.Series, rows: Rows, *, pieces: bool = False) -> Appl
     if step.kernel:
         return Applied(x, _lone_values(kernels.KERNELS[step.kernel](x, step, rows), x, rows))
     before = x
-    low, high = x.min(), x.max()
-    if isinstance(low, float) and isinstance(high, float) and high - low == float("inf"):
-        rows = replace(rows, shrink=0.25)
-        x = x * rows.shrink
+    if (step.subtract, step.divide) != ("none", "none") and is_vast(x):
+        residue = None if rows.residue is None else rows.residue * SHRINK
+        rows = replace(rows, shrink=rows.shrink * SHRINK, residue=residue)
+        x = x * SHRINK
     centre = _centre(step, x, rows)
     scale = _scale(step, x, rows, centre)
     values = _quotient(centre, scale)
@@ -102,6 +112,18 @@ def apply(step: Step, x: pl.Series, rows: Rows, *, pieces: bool = False) -> Appl
     subtracted = (x - centre.rows()) / rows.shrink
     divided_by = scale.rows(centre) / rows.shrink
     return Applied(before, values, before.to_frame("before").select(subtracted=subtracted, divided_by=divided_by))
+
+
+SHRINK = 2.0**-8
+"""What vast values are multiplied by; a power of two costs no digits."""
+
+_VAST = 1e300
+
+
+def is_vast(x: pl.Series) -> bool:
+    """Whether differences of the values, taken a few times over, could leave the range of a float64."""
+    low, high = x.min(), x.max()
+    return isinstance(low, float) and isinstance(high, float) and max(-low, high) > _VAST
 
 
 def _quotient(centre: Centre, scale: Scale) -> pl.Series:
@@ -125,7 +147,8 @@ def _centre(step: Step, x: pl.Series, rows: Rows) -> Centre:
         return Centre(x)
     if name == "field":
         assert rows.baseline is not None
-        return Centre(x - rows.baseline * rows.shrink)
+        left = x - rows.baseline * rows.shrink
+        return Centre(left if rows.residue is None else left + rows.residue)
     if name.startswith("ema:"):
         return Centre(x - kernels.moving_average(x, float(name.removeprefix("ema:"))))
     batch = name.startswith("batch-")
@@ -157,7 +180,8 @@ def _lone(centre: Centre, x: pl.Series, rows: Rows) -> Centre:
     """Apply the rule for groups of one, whose centre is themselves."""
     assert centre.moments is not None
     lone = centre.moments["lone"]
-    _refuse_lone(rows.groups.spread(lone) & x.is_not_null(), rows)
+    if rows.singleton == "error":
+        refuse_lone(rows.groups.spread(lone) & x.is_not_null())
     if rows.singleton in ("reward", "over-eps"):
         kept = pl.select(pl.when(rows.groups.spread(lone)).then(x).otherwise(centre.values)).to_series()
         return replace(centre, values=kept)
@@ -169,13 +193,15 @@ def _lone_values(values: pl.Series, x: pl.Series, rows: Rows) -> pl.Series:
     """Apply the rule for groups of one to the values of a kernel."""
     count = rows.groups.aggregate({"x": x}, pl.col("x").count())["x"]
     lone = rows.groups.spread(count == 1) & x.is_not_null()
-    _refuse_lone(lone, rows)
+    if rows.singleton == "error":
+        refuse_lone(lone)
     to = {"zero": pl.lit(0.0), "reward": pl.lit(x)}.get(rows.singleton, pl.lit(None, pl.Float64))
     return pl.select(pl.when(lone).then(to).otherwise(values).alias(values.name)).to_series()
 
 
-def _refuse_lone(lone: pl.Series, rows: Rows) -> None:
-    if rows.singleton == "error" and lone.any():
+def refuse_lone(lone: pl.Series) -> None:
+    """Refuse the rows that are a group of their own."""
+    if lone.any():
         raise RowError(
             "a group of one: there is nothing to compare its reward with",
             row=int(lone.arg_true()[0]),
@@ -186,7 +212,7 @@ def _refuse_lone(lone: pl.Series, rows: Rows) -> None:
 def _scale(step: Step, x: pl.Series, rows: Rows, centre: Centre) -> Scale:
     divide, stats = step.divide, centre.moments
     if divide == "none":
-        return Scale(rows.shrink)
+        return Scale(rows.shrink / rows.given)
     if divide in kernels.SCALES:
         part, numbers = kernels.SCALES[divide](step, x, rows, stats)
         return Scale(numbers * rows.shrink, part)
@@ -195,7 +221,9 @@ def _scale(step: Step, x: pl.Series, rows: Rows, centre: Centre) -> Scale:
     source = centre.rows() if divide.endswith("-centered") else x
     if own is None:
         weights = rows.length if step.weighting == "tokens" and part is rows.batches else None
-        other = rows.moments(source, part, by_spread=True, weights=weights)
+        # What was centred has its residue in it.
+        whole = rows if source is x else replace(rows, residue=None)
+        other = whole.moments(source, part, by_spread=True, weights=weights)
     else:
         other = own
     if divide == "loo-std":

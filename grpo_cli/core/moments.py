@@ -79,6 +79,7 @@ def moments(
     tolerance: float,
     floor: float = FLOOR,
     weights: pl.Series | None = None,
+    residue: pl.Series | None = None,
 ) -> Moments:
     """The statistics of each part of `values`; nulls are in none of them.
 
@@ -90,6 +91,7 @@ def moments(
         tolerance: relative spread up to which a part is constant, 0 for exactly equal.
         floor: absolute spread up to which it is, unless the tolerance is 0.
         weights: how much a row counts, never negative; null where the value is.
+        residue: what each value lost in rounding, never null; it is put back once the values are moved.
     """
     v = pl.col("v")
     table = part.aggregate({"v": values}, v.count().alias("count"), v.min().alias("low"), v.max().alias("high"))
@@ -101,6 +103,8 @@ def moments(
     )
     table = table.with_columns(unit=_unit(table["spread"], by_spread=by_spread))
     scaled = values - part.spread(table["low"])
+    if residue is not None:
+        scaled = scaled + residue
     if bool((table["unit"] != 1.0).any()):
         scaled = scaled / part.spread(table["unit"])
     table, deviations = _centre(scaled, part, table, weights)

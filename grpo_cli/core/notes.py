@@ -31,6 +31,8 @@ MISSING_REWARDS = {
     "zero-reward": "count as reward 0 in the advantages",
     "propagate": "leave no advantage to their whole group",
     "error": "are not allowed by --missing error",
+    "zero-part": "take part as 0 in what is done over the batch",
+    "lowest": "stay out of every statistic, with the lowest advantage of their group",
 }
 """What becomes of missing rewards, by `--missing`."""
 
@@ -204,7 +206,8 @@ def _missing(
     lost = int((groups["n"] - groups["scored"]).sum()) - int(taken_out.sum())
     if lost:
         verb = "has no reward" if lost == 1 else "have no reward"
-        said.append(f"{lost} of {count(len(rollouts), 'rollout')} {verb} and {_agree(MISSING_REWARDS[missing], lost)}")
+        becomes = MISSING_REWARDS.get(missing, f"follow the rule {missing}")
+        said.append(f"{lost} of {count(len(rollouts), 'rollout')} {verb} and {_agree(becomes, lost)}")
     parts = cf.reward_parts(rollouts)
     if len(parts) == 1:
         return said

@@ -51,6 +51,40 @@ def total(frame: pl.DataFrame, weights: Sequence[float] | None = None) -> pl.Ser
     return without_negative_zero(reward)
 
 
+def residue(frame: pl.DataFrame, total: pl.Series, weights: Sequence[float] | None = None) -> pl.Series | None:
+    """What `total` lost in rounding: the exact weighted sum is the total plus this. None where nothing was lost.
+
+    The products are split and the sums carry their error (Dekker 1971, Knuth's two-sum), so that a large offset in
+    one reward costs no digits of another once a baseline is subtracted. 0 where a row has no total or is out of range.
+    """
+    parts = cf.reward_parts(frame)
+    if len(parts) == 1:
+        return None
+    summed = pl.repeat(0.0, len(frame), eager=True)
+    left = summed
+    for part, weight in zip(parts, weights or [1.0] * len(parts), strict=True):
+        value = frame[part].fill_null(0.0)
+        product = value * weight
+        new = summed + product
+        gained = new - summed
+        left = left + ((summed - (new - gained)) + (product - gained))
+        if weight not in (0.0, 1.0):
+            left = left + _lost_in_product(value, weight, product)
+        summed = new
+    left = left + (summed - total)  # Polars may sum in another order
+    left = pl.select(pl.when(left.is_finite()).then(left).otherwise(0.0)).to_series()
+    return left if (left != 0).any() else None
+
+
+def _lost_in_product(value: pl.Series, weight: float, product: pl.Series) -> pl.Series:
+    half = 134217729.0  # 2^27 + 1 splits 53 bits into two halves whose products are exact
+    upper_weight = weight * half - (weight * half - weight)
+    upper = value * half - (value * half - value)
+    lower, lower_weight = value - upper, weight - upper_weight
+    rest = ((product - upper * upper_weight) - lower * upper_weight) - upper * lower_weight
+    return lower * lower_weight - rest
+
+
 def without_negative_zero(values: pl.Series) -> pl.Series:
     """The same values with 0.0 for -0.0, which Polars keeps when 0.0 is added to it."""
     zeros = values == 0

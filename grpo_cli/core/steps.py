@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from grpo_cli import frame as cf
 from grpo_cli.core import rewards
-from grpo_cli.core.arithmetic import Rows, apply
+from grpo_cli.core.arithmetic import SHRINK, Rows, apply, is_vast, refuse_lone
 from grpo_cli.core.moments import Partition
 from grpo_cli.core.shaping import shaped
 from grpo_cli.errors import RowError, UsageError
@@ -94,6 +94,8 @@ class _Run:
         self.whole, self.estimator, self.weights = frame, estimator, weights
         self.frame = rewards.one_row_per_rollout(frame)
         self.traces: list[StepTrace] = []
+        self.residue: pl.Series | None = None  # what the sum of the rewards lost in rounding
+        self.shrunk = 0  # so many steps of the chain take their values multiplied by SHRINK
         self.told = None if told is None else self.frame[cf.GROUP].is_in(list(told)).arg_true()
         self.rows = Rows(
             groups=Partition(self.frame[cf.GROUP]),
@@ -101,7 +103,7 @@ class _Run:
             length=self.frame[cf.LENGTH] if cf.LENGTH in estimator.needs else None,
             baseline=self.frame[cf.BASELINE] if cf.BASELINE in estimator.needs else None,
             tolerance=estimator.tolerance if tolerance is None else tolerance,
-            singleton=estimator.singleton,
+            singleton="null" if self._counts_rows else estimator.singleton,
         )
         self.scored = self.frame[cf.SCORED].fill_null(value=False) if cf.SCORED in frame.columns else None
 
@@ -123,9 +125,13 @@ class _Run:
             values, lost = self._parts()
         else:
             start = shaped(self._filled(total), estimator, self.rows)
+            self._shrink_if_vast([start])
+            self.residue = None if self._shapes else rewards.residue(self.frame, total, self.weights)
             values, lost = self._steps(start, self._lost(total), None, estimator.steps)
         if estimator.whiten:
-            values, lost = self._steps(values, lost, None, (estimator.whiten,))
+            values, lost = self._steps(values, lost, None, (estimator.whiten,), at=len(estimator.steps))
+        if self.shrunk > len(estimator.chain):
+            values = self._finite(values / SHRINK)
         if lost is not None:
             values = pl.select(pl.when(~lost).then(values)).to_series()
         if estimator.clip_after is not None:
@@ -171,6 +177,10 @@ class _Run:
                 hint = "--missing null leaves such rows out; --unscored-if takes out rows by a rule"
                 raise RowError("the reward is missing", row=int(missing[0]), hint=hint)
         counted = total.is_not_null()
+        if self._counts_rows and self.estimator.over_group:
+            there = pl.select(pl.lit(self._unscored(total)) | counted).to_series()
+            size = self.rows.groups.aggregate({"there": there}, pl.col("there").sum())["there"]
+            refuse_lone(self.rows.groups.spread(size == 1) & there)
         if self.rows.length is not None:
             length = self.rows.length
             bad = (counted & (length.is_null() | ~length.is_finite() | (length < 0))).fill_null(value=True)
@@ -189,6 +199,7 @@ class _Run:
         """The weighted sum of the reward columns, each taken through the steps on its own."""
         parts = cf.reward_parts(self.frame)
         weights = [1.0] * len(parts) if self.weights is None else self.weights
+        self._shrink_if_vast([self.frame[part] for part in parts])
         summed: dict[str, pl.Series] = {}
         lost: pl.Series | None = None
         for index, (part, weight) in enumerate(zip(parts, weights, strict=True)):
@@ -208,19 +219,49 @@ class _Run:
         return self._filled(total) if self.estimator.missing == "zero-part" else total, lost
 
     def _steps(
-        self, x: pl.Series, lost: pl.Series | None, part: int | None, steps: Sequence[Step]
+        self, x: pl.Series, lost: pl.Series | None, part: int | None, steps: Sequence[Step], at: int = 0
     ) -> tuple[pl.Series, pl.Series | None]:
-        for step in steps:
-            applied = apply(step, x, self.rows, pieces=self.told is not None)
-            values = applied.values
-            if not values.is_finite().all():
-                values = self._where(values.is_finite(), values, None)
+        """Take the steps, the first of which is number `at` of the whole chain."""
+        if not at and self.shrunk:
+            x = x * SHRINK
+        for number, step in enumerate(steps, start=at):
+            given = SHRINK if number < self.shrunk else 1.0
+            residue = self.residue if not number and part is None else None
+            if residue is not None and given != 1:
+                residue = residue * given
+            rows = replace(self.rows, shrink=given, given=given, residue=residue)
+            applied = apply(step, x, rows, pieces=self.told is not None)
+            values = self._finite(applied.values)
             if self.estimator.missing == "propagate":
                 lost = self._spread(lost, values.is_null() & x.is_not_null(), step)
             if self.told is not None:
-                self._tell(step, part, x, values, applied.pieces)
+                after = values / SHRINK if number + 1 < self.shrunk else values
+                self._tell(step, part, self._finite(x / given), self._finite(after), applied.pieces)
             x = values
         return x, lost
+
+    def _shrink_if_vast(self, starts: Sequence[pl.Series]) -> None:
+        """Have vast rewards carried smaller up to the step that divides, lest what is between be beyond the range."""
+        chain = self.estimator.chain
+        undivided = next((n for n, step in enumerate(chain) if step.kernel or step.divide != "none"), len(chain))
+        kernel = undivided < len(chain) and bool(chain[undivided].kernel)
+        if len(chain) > 1 and undivided and not kernel and any(is_vast(start) for start in starts):
+            self.shrunk = undivided + 1
+
+    @property
+    def _counts_rows(self) -> bool:
+        """Whether a group of one is one row, scored or not: a framework that lets NaN spread counts rows."""
+        return self.estimator.singleton == "error" and self.estimator.missing == "propagate"
+
+    @property
+    def _shapes(self) -> bool:
+        shapes = self.estimator.threshold is not None or self.estimator.clip is not None
+        return shapes or bool(self.estimator.length_penalty)
+
+    def _finite(self, values: pl.Series) -> pl.Series:
+        """The values, with null for what is beyond the range of a float64."""
+        finite = values.is_finite()
+        return values if finite.all() else self._where(finite, values, None)
 
     def _spread(self, lost: pl.Series | None, new: pl.Series, step: Step) -> pl.Series | None:
         """What is lost after a step: all that shares a statistic with what was lost before, and what the step lost."""

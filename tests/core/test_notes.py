@@ -8,6 +8,8 @@ import polars as pl
 import pytest
 
 from grpo_cli.core import groups, notes
+from grpo_cli.core.chain import FINER_MISSING, MISSING
+from grpo_cli.core.frameworks import FRAMEWORKS
 from grpo_cli.frame import check
 
 
@@ -203,3 +205,20 @@ def test_advantages_turned_null():
     assert notes.about_results(0) == []
     assert notes.about_results(1) == ["1 advantage is null: it was beyond the range of a 64-bit float"]
     assert notes.about_results(2) == ["2 advantages are null: they were beyond the range of a 64-bit float"]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    sorted({*MISSING, *FINER_MISSING, *(e.missing for row in FRAMEWORKS.values() for e in row.estimators.values())}),
+)
+def test_every_rule_for_missing_rewards_has_its_words(rule):
+    assert rule in notes.MISSING_REWARDS
+    one, two = rewards([[1.0, 0.0, None]], missing=rule), rewards([[1.0, None, None]], missing=rule)
+    assert one[0].startswith("1 of 3 rollouts has no reward and ")
+    assert two[0].startswith("2 of 3 rollouts have no reward and ")
+
+
+def test_a_rule_without_words_is_named():
+    assert rewards([[1.0, 0.0, None]], missing="new-rule") == [
+        "1 of 3 rollouts has no reward and follows the rule new-rule"
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import polars as pl
 import pytest
@@ -97,3 +98,24 @@ def test_unequal_rewards_of_one_rollout_are_an_error(other, said):
     with pytest.raises(RowError, match=said) as caught:
         rewards.one_row_per_rollout(turns)
     assert caught.value.row == 2
+
+
+def test_the_residue_is_what_the_sum_lost():
+    both = frame(reward_0=[1e16, 0.1, None, None, 1.0], reward_1=[0.3, 0.7, 0.3, None, 2.0])
+    for weights in ([1.0, 1.0], [0.1, -0.7], [3.0, 0.1]):
+        total = rewards.total(both, weights)
+        residue = rewards.residue(both, total, weights)
+        assert residue is not None
+        for row in both.with_columns(total=total, residue=residue).iter_rows(named=True):
+            exact = sum(Fraction(row[f"reward_{i}"] or 0) * Fraction(weights[i]) for i in (0, 1))
+            lost = exact - Fraction(row["total"] or 0)
+            assert float(lost) == pytest.approx(row["residue"], rel=1e-12, abs=0)
+
+
+def test_there_is_no_residue_where_nothing_is_lost():
+    assert rewards.residue(frame(reward_0=[0.1]), pl.Series([0.01]), [0.1]) is None
+    both = frame(reward_0=[1.0, 2.0], reward_1=[0.5, 0.0])
+    assert rewards.residue(both, rewards.total(both)) is None
+    vast = frame(reward_0=[1.7e308], reward_1=[1.0])
+    total = rewards.total(vast, [0.9, 1.0])
+    assert rewards.residue(vast, total, [0.9, 1.0]) is None

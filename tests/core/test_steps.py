@@ -545,3 +545,75 @@ def test_the_series_is_named_and_typed_and_aligned():
 def test_group_numbers_may_have_gaps():
     assert of([1, 0, 5, 7], group=[3, 3, 9, 9]) == [1, -1, -1, 1]
     assert of([1, 5, 0, 7], group=[9, 3, 9, 3]) == [1, -1, -1, 1]
+
+
+# An offset in one of several rewards, rewards at the end of the range, groups of one by rows.
+
+
+def test_an_offset_in_one_reward_costs_no_digits_of_another():
+    rewards, other = [1e15, 1e15, 1e15 + 1], [1.0, 0.0, 0.3]
+    values = of(rewards, "dr-grpo", weights=[1.0, 0.1], tolerance=0, reward_1=other)
+    assert values == close([-0.83 / 3, -1.13 / 3, 1.96 / 3])
+
+
+@pytest.mark.parametrize("weights", [[1.0, 0.1], [0.3, 0.7], [-0.3, 1.0]], ids=str)
+@pytest.mark.parametrize("spec", ["dr-grpo", "grpo", "rloo", "lite-ppo", "reinforce++", "reinforce++-baseline"])
+def test_weighted_rewards_with_an_offset_are_as_in_exact_fractions(spec, weights):
+    rewards, other = [1e14 + 2, 1e14, 1e14 + 1, 1e14 + 5], [1.0, 0.0, 0.3, 0.45]
+    sums = [
+        Fraction(weights[0]) * Fraction(a) + Fraction(weights[1]) * Fraction(b)
+        for a, b in zip(rewards, other, strict=True)
+    ]
+    moved = [float(value - min(sums)) for value in sums]
+    both = of(rewards, spec, weights=weights, tolerance=0, reward_1=other)
+    assert both == close(of(moved, spec, tolerance=0))
+
+
+def test_an_offset_is_told_from_a_baseline_field():
+    values = of([1e15, 1e15], "remax", weights=[1.0, 0.1], reward_1=[1.0, 0.3], baseline=[1e15, 1e15])
+    assert values == close([0.1, 0.03])
+
+
+MOST = 1.7976931348623157e308
+
+
+@pytest.mark.parametrize("spec", ["reinforce++", "reinforce++-baseline", "rloo-normalized"])
+def test_rewards_at_the_end_of_the_range_are_whitened(spec):
+    high, low = math.sqrt(2 / 3), -math.sqrt(3 / 2)
+    assert of([MOST, -MOST, -MOST, MOST, MOST], spec) == close([high, low, low, high, high])
+
+
+def test_a_group_beside_rewards_at_the_end_of_the_range_keeps_its_value():
+    rewards, group = [MOST, -MOST, -MOST, 3.0, 4.0], [0, 0, 0, 1, 1]
+    unit = [value / 2**1000 for value in rewards[:3]] + [0.0, 0.0]
+    assert of(rewards, "reinforce++-baseline", group=group) == close(of(unit, "reinforce++-baseline", group=group))
+
+
+def test_what_is_beyond_the_range_is_null_in_a_chain_that_does_not_divide():
+    rewards = [MOST, -MOST, -MOST]
+    values = of(rewards, "openrlhf/reinforce++-baseline-centred", group=[0, 0, 0], length=[1.0, 1.0, 1.0])
+    assert values[0] is None
+    assert values[1:] == close([-MOST / 3 * 2, -MOST / 3 * 2])
+
+
+def test_a_trace_of_vast_rewards_is_in_their_own_scale():
+    rewards = [MOST, -MOST, MOST, -MOST]
+    first, second = trace(frame(rewards), resolve("reinforce++-baseline"))
+    assert [row["before"] for row in first.rows] == rewards
+    assert [row["after"] for row in first.rows] == rewards
+    assert [row["after"] for row in second.rows] == close([1.0, -1.0, 1.0, -1.0])
+
+
+@pytest.mark.parametrize("spec", ["easyr1", "easyr1/rloo", "openrlhf/rloo", "verl/passk-max"])
+def test_a_framework_that_refuses_groups_of_one_counts_rows(spec):
+    spec = f"easyr1/{FRAMEWORKS['easyr1'].default}" if spec == "easyr1" else spec
+    values = of([1.0, None, 1.0, 0.0], spec, group=[0, 0, 1, 1])
+    assert values[:2] == [None, None]
+    assert None not in values[2:]
+    for alone in (1.0, None):
+        with pytest.raises(RowError, match="a group of one") as caught:
+            of([1.0, 0.0, alone], spec, group=[0, 0, 1])
+        assert caught.value.row == 2
+    taken_out = {"scored": [True, False, True, True]}
+    with pytest.raises(RowError, match="a group of one"):
+        of([1.0, None, 1.0, 0.0], spec, group=[0, 0, 1, 1], **taken_out)
