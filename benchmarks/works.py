@@ -83,7 +83,7 @@ _EVERY = (
     Work("steps-parquet-1000", "steps-parquet-1000", _ALL),
     Work("chunks-parquet-100k", "chunks-parquet-100k", _ALL, _PARQUET[:1]),
     Work("help", None, ("import typer",), (Bar(("import typer",), 3.0),), command=("--help",), repeat=4),
-    Work("compute-64-jsonl", "jsonl-64", ("import no pyarrow",), (Bar(("import no pyarrow",), 1.4),), repeat=4),
+    Work("compute-64-jsonl", "jsonl-64", tuple(IMPORTS)[1:], (Bar(("import all",), 1.4),), repeat=4),
     Work("compute-64-parquet", "parquet-64", ("import all",), (Bar(("import all",), 1.4),), repeat=4),
 )
 WORKS = {work.name: work for work in _EVERY}
