@@ -48,6 +48,6 @@ def compute(
         fields, note = new_fields(rollouts, advantage, groups, formula, output)
         with screen.progress.stage("writing", bytes_of(found.files)):
             written = write_back(rollouts, targets, fields)
-        report(screen, rollouts, groups, formula, written, log, table, note)
+        report(screen, rollouts, groups, advantage, formula, written, log, table, note)
         if not estimator.given and (own := offer(rollouts, formula)):
             screen.note(own)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from grpo_cli.commands.views.log import groups_table, looks_wrong, run_line, telling
 from grpo_cli.core import notes
 from grpo_cli.core.groups import account
+from grpo_cli.core.rewards import total
 from grpo_cli.render.report import account as draw_account
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def report(
     screen: Screen,
     log: RolloutLog,
     groups: pl.DataFrame,
+    advantage: pl.Series,
     estimator: Estimator,
     targets: Sequence[Target],
     options: LogOptions,
@@ -34,6 +36,8 @@ def report(
     """Say what was computed, from what, and where it went. Where the rows are on standard output, all on the other."""
     screen.say(run_line(log, groups, estimator))
     for sentence in (*([note] if note else []), *looks_wrong(log, groups, options, estimator)):
+        screen.note(sentence)
+    for sentence in notes.about_results(_turned_null(log, advantage, estimator)):
         screen.note(sentence)
     to: Literal["out", "err"] = "err" if any(target.path is None for target in targets) else "out"
     plain = table.format == "auto"
@@ -50,6 +54,14 @@ def report(
         draw_account(screen, account(groups), to=to)
     if to == "out":
         screen.say(f"wrote {_where(targets)}")
+
+
+def _turned_null(log: RolloutLog, advantage: pl.Series, estimator: Estimator) -> int:
+    """How many rewards have no advantage though no rule of the estimator takes it: the result was not finite."""
+    kernel = any(step.kernel for step in estimator.chain)
+    if kernel or estimator.missing == "propagate" or estimator.singleton == "null" or not advantage.null_count():
+        return 0
+    return int((advantage.is_null() & total(log.frame, log.reading.weights).is_not_null()).sum())
 
 
 def _where(targets: Sequence[Target]) -> str:
