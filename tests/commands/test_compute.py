@@ -297,3 +297,21 @@ def test_what_was_done_is_kept_in_the_parquet_file(grpo, parquet, here):
     text = json.dumps(made["estimator"])
     assert '"ddof": 1' in text
     assert '"eps": 1e-06' in text
+
+
+def test_advantages_beyond_the_range_of_a_float_are_null_and_counted(grpo, log):
+    big = 1.7976931348623157e308
+    ran = grpo("compute", log(a=[big, -big, -big, big, big]), "-e", "rloo", "-o", "-")
+    assert [value is None for value in ran.advantages] == [False, True, True, False, False]
+    assert "2 advantages are null: they were beyond the range of a 64-bit float" in ran.err
+
+
+def test_a_second_run_in_place_never_doubles_the_field(grpo, log):
+    path = log(a=[1, 0])
+    assert grpo("compute", path, "-i", "-q").code == 0
+    assert grpo("compute", path, "-i", "-q").code == 0
+    ran = grpo("compute", path, "-i", "-q")
+    assert ran.code == 2
+    assert "has a field 'advantage_grpo' already" in ran.err
+    assert grpo("compute", path, "-i", "-q", "--force").code == 0
+    assert path.read_text().count("advantage_grpo") == 2
