@@ -73,7 +73,7 @@ def find(
     fits: list[Fit] = []
     for size in (None, *unknowns.block_sizes(frame)):
         fits = fits or search.fits(size)
-    fits = fits or search.fits(None, usual=False)
+    fits = fits or search.fits(None, usual=False) or search.explained
     return Answer(fits, None if fits else search.nearest(), search.untold())
 
 
@@ -86,6 +86,8 @@ class _Search:
         self.frame, self.told, self.first, self.tol, self.tolerance = frame, told, first, tol, tolerance
         self.columns = range(len(cf.reward_parts(frame)))
         self.near: tuple[float, Formula] | None = None
+        self.explained: list[Fit] = []
+        """The first formulas whose every difference is float32 rounding: the answer where none agrees wholly."""
 
     def fits(self, group_size: int | None, *, usual: bool = True) -> list[Fit]:
         """The formulas that fit all rows, with the groups split into blocks: the usual ones, or the others."""
@@ -107,8 +109,9 @@ class _Search:
                 if tried[key]:
                     found.append(names)
             confirmed = self._confirmed(frame, found, columns, group_size)
-            if confirmed:
+            if any(fit.verification.holds for fit in confirmed):
                 return confirmed
+            self.explained = self.explained or confirmed
         return []
 
     def nearest(self) -> Fit | None:
@@ -116,7 +119,10 @@ class _Search:
         if self.near is None:
             return None
         formula = self.near[1]
-        return Fit(formula, self._verify(formula.frame(self.frame), formula.estimator, formula.weights))
+        try:
+            return Fit(formula, self._verify(formula.frame(self.frame), formula.estimator, formula.weights))
+        except GrpoAdvError:  # it was near on a sample, and refuses a group elsewhere
+            return None
 
     def untold(self) -> list[int]:
         """Reward columns without any variance inside a group."""
@@ -193,8 +199,9 @@ class _Search:
             eps = unknowns.eps_of(sample, resolve(f"{spec},eps=0"), columns)
             if eps is None:
                 continue
-            for rounded in dict.fromkeys((solve.simple(eps, 0.01), solve.simple(eps, 1e-4))):
-                yield columns, [(resolve(f"{spec},eps={rounded!r}"),)]
+            short = unknowns.short_eps(eps)
+            if short is not None:
+                yield columns, [(resolve(f"{spec},eps={short!r}"),)]
             for usual in (1e-4, 1e-5, 1e-6) if len(columns) > 1 else ():
                 scale = solve.simple(usual / eps, 0.02)
                 rescaled = tuple((at, solve.simple(weight * scale)) for at, weight in columns)
@@ -246,12 +253,16 @@ class _Search:
         chosen = formulas.with_rewards(frame, columns)
         fits = []
         for names in found:
-            verification = self._verify(chosen, names[0], formulas.weights_of(columns))
+            try:
+                verification = self._verify(chosen, names[0], formulas.weights_of(columns))
+            except GrpoAdvError:  # it held on a sample, and refuses a group elsewhere
+                continue
             if _holds(verification):
                 fits += [Fit(Formula(estimator, columns, group_size), verification) for estimator in names]
             elif verification.compared:
                 odd = verification.groups.height
                 self._remember(1 - odd / verification.compared, Formula(names[0], columns, group_size))
+        fits = [fit for fit in fits if fit.verification.holds] or fits
         least = min((fit.verification.silent for fit in fits), default=0)
         best = max((fit.verification.agree for fit in fits if fit.verification.silent == least), default=0)
         return [fit for fit in fits if fit.verification.silent == least and fit.verification.agree == best]

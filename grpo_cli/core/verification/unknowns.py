@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from grpo_cli.core.chain import spelled
 from grpo_cli.core.estimators import resolve
 from grpo_cli.core.steps import advantages
 from grpo_cli.core.verification import formulas, solve
+from grpo_cli.errors import GrpoAdvError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,11 +25,15 @@ if TYPE_CHECKING:
 SCALED = ("grpo:ddof=1", "grpo:ddof=0", "rloo:scale=group-std,ddof=1", "lite-ppo:ddof=1", "lite-ppo:ddof=0")
 """Formulas whose eps is solved for."""
 
+_LARGEST_EPS = 0.01
+_TOLD = 0.05
+"""A group tells an eps where it gives it within this; two stds are different where they are apart by more."""
+
 
 def rescaled(columns: Columns, sample: pl.DataFrame) -> Iterator[Columns]:
     """The weights as large as they must be where nothing is divided by."""
     chosen = formulas.with_rewards(sample, columns)
-    for spec in ("dr-grpo", "rloo"):
+    for spec in ("dr-grpo:singleton=zero", "rloo:singleton=zero"):
         centred = advantages(chosen, resolve(spec), weights=formulas.weights_of(columns))
         both = pl.DataFrame({"x": centred, "a": sample[cf.LOGGED]}).drop_nulls()
         square = float((both["x"] * both["x"]).sum())
@@ -37,20 +43,58 @@ def rescaled(columns: Columns, sample: pl.DataFrame) -> Iterator[Columns]:
 
 
 def eps_of(frame: pl.DataFrame, exact: Estimator, columns: Columns) -> float | None:
-    """The eps with which `exact`, whose eps is 0, gives the logged advantages: from the groups of least spread."""
+    """The eps with which `exact`, whose eps is 0, gives the logged advantages, as exactly as they are logged.
+
+    One number can be fitted to any one std. So it must be as small as an eps is, be told by groups of two different
+    stds, and leave nothing over: every row is met within the precision of the log.
+    """
     weights = formulas.weights_of(columns)
     frame = formulas.with_rewards(frame, columns)
-    centred = advantages(frame, replace(exact, steps=(replace(exact.steps[0], divide="none"),)), weights=weights)
-    scaled = advantages(frame, exact, weights=weights)
-    rows = pl.DataFrame({"c": centred, "a": scaled, "logged": frame[cf.LOGGED]}).drop_nulls()
+    try:
+        centred = advantages(frame, replace(exact, steps=(replace(exact.steps[0], divide="none"),)), weights=weights)
+        scaled = advantages(frame, exact, weights=weights)
+    except GrpoAdvError:  # a group that these formulas refuse
+        return None
+    reward = rewards.total(frame, weights)
+    rows = pl.DataFrame({"c": centred, "a": scaled, "logged": frame[cf.LOGGED], "reward": reward}).drop_nulls()
     rows = rows.filter((pl.col("a").abs() > 1e-3) & (pl.col("logged").abs() > 1e-6))
     if rows.is_empty():
         return None
     std = pl.col("c") / pl.col("a")
-    found = rows.select(std.alias("std"), (pl.col("c") / pl.col("logged") - std).alias("eps")).sort("std")
-    eps = found.head(max(3, rows.height // 10))["eps"].median()
+    found = rows.with_columns(std=std, eps=pl.col("c") / pl.col("logged") - std).sort("std")
+    eps = found.head(max(3, found.height // 10))["eps"].median()
     floor = found["std"][0] * 3e-7
-    return eps if isinstance(eps, float) and eps > floor else None
+    if not isinstance(eps, float) or not floor < eps <= _LARGEST_EPS:
+        return None
+    eps = short_eps(eps) or eps
+    told = found.filter((pl.col("eps") / eps - 1).abs() <= _TOLD)["std"]
+    if told.is_empty() or told[-1] <= told[0] * (1 + _TOLD):
+        return None
+    # Rewards that are large beside their spread lose as many digits where they are centred.
+    lost = 1 + pl.col("reward").abs() / pl.col("std")
+    bound = _precision(frame[cf.LOGGED]) * lost * pl.max_horizontal(pl.lit(1.0), pl.col("logged").abs())
+    met = (pl.col("logged") - pl.col("c") / (pl.col("std") + eps)).abs() <= bound
+    return eps if found.select(met.all()).item() else None
+
+
+def short_eps(eps: float) -> float | None:
+    """The number of one or two digits that a solved eps is, 5e-05 or 0.0012; None where it is none."""
+    for digits in (1, 2):
+        short = float(f"{eps:.{digits}g}")
+        if abs(short - eps) <= _TOLD / 5 * eps:
+            return short
+    return None
+
+
+def _precision(logged: pl.Series) -> float:
+    """How exact logged advantages are: 1e-6 where they are float32, or written with no more than its digits."""
+    values = logged.drop_nulls().head(200).to_list()
+    short = sum(_is_short(value) for value in values)
+    return 1e-6 if 2 * short > len(values) else 1e-9
+
+
+def _is_short(value: float) -> bool:
+    return float(f"{value:.9g}") == value or struct.unpack("f", struct.pack("f", value))[0] == value
 
 
 def block_sizes(frame: pl.DataFrame) -> list[int]:

@@ -28,6 +28,9 @@ _ROUNDINGS = 16
 _CLOSE = 1e-4
 """Rewards that differ by less than this of their size have few digits left in float32 once centred."""
 
+_EXACT = 2.0**6
+"""Rewards in whole 1/64 up to 64 have 12 bits at most: their squares, and sums of thousands, are exact in float32."""
+
 
 class Fault(StrEnum):
     """Why the advantages of a group are not the computed ones."""
@@ -84,9 +87,9 @@ def verify(
     """Compare the column `logged` of a canonical frame with what `estimator` gives.
 
     A group that differs is of a class of its own where the cause is known: `float32` where the difference is no
-    larger than what rounding the rewards to float32 does to this formula (a constant group whose float32 mean is off
-    by one unit in the last place, a leave-one-out std that is rounding noise); `cut` where the last group of a batch
-    has fewer rollouts than its groups have, so that the partners of its rows are not in the log.
+    larger than what rounding the rewards to float32 does to this formula (a nearly constant group whose float32 mean
+    is off by one unit in the last place, a row whose leave-one-out std is rounding noise); `cut` where the last group
+    of a batch has fewer rollouts than its groups have, so that the partners of its rows are not in the log.
 
     Raises:
         GrpoAdvError: as `core.steps.advantages`.
@@ -175,7 +178,9 @@ def _rounding(
     """The groups whose every difference is no larger than float32 rounding of the rewards can make it.
 
     How much that is comes from the formula itself: it is computed again on rewards moved by a unit in the last place
-    of a float32, up or down. Rewards that are equal give equal advantages, rounded or not.
+    of a float32, up or down. A bound alone would excuse any number below it, so more is asked: rewards nearly of one
+    value, or under a leave-one-out std all but the one row that differs; some of them with digits that float32 sums
+    lose; and equal advantages for equal rewards, since rounded alike.
     """
     moved = pl.Series([0.0]).new_from_index(0, frame.height)
     for seed in (1, 2, 3):
@@ -186,35 +191,49 @@ def _rounding(
         moved = pl.select(pl.max_horizontal(moved, (other - computed).abs())).to_series()
     parts = cf.reward_parts(frame)
     widest = moved.to_frame("moved").select(pl.col("moved").max().over(frame[cf.GROUP])).to_series()
+    factors = [1.0] * len(parts) if weights is None else weights
     table = rows.with_columns(
         frame[cf.LOGGED],
         *frame.select(parts),
         possible=(pl.col("difference") <= _ROUNDINGS * widest + tol).fill_null(value=False),
-    )
-    close = pl.all_horizontal(_close(part) for part in parts)
-    constant = pl.all_horizontal(pl.col(part).min().eq_missing(pl.col(part).max()) for part in parts)
+    ).filter(pl.col("differs").any().over("group"))
+    close = pl.all_horizontal(_nearly_constant(pl.col(part)) for part in parts)
+    if any(step.divide == "loo-std" for step in estimator.chain):
+        close |= _constant_but_one(parts)
+    inexact = pl.any_horizontal(
+        _inexact(pl.col(part), factor).any() for part, factor in zip(parts, factors, strict=True)
+    ) | ~pl.all_horizontal(pl.col(part).min().eq_missing(pl.col(part).max()) for part in parts)
     spread = pl.col(cf.LOGGED).max() - pl.col(cf.LOGGED).min()
     level = tol * pl.max_horizontal(pl.lit(1.0), pl.col(cf.LOGGED).abs().max())
+    uneven = table.group_by("group", *parts).agg(uneven=spread > level).filter("uneven")["group"]
     return (
-        table.filter(pl.col("differs").any().over("group"))
-        .group_by("group")
-        .agg(
-            possible=(pl.col("possible") | ~pl.col("differs")).all(),
-            even=(~constant | (spread <= level) | spread.is_null()),
-            close=close,
-        )
-        .filter(pl.col("possible") & pl.col("even") & pl.col("close"))["group"]
+        table.group_by("group")
+        .agg(possible=(pl.col("possible") | ~pl.col("differs")).all(), close=close, inexact=inexact)
+        .filter(pl.col("possible") & pl.col("close") & pl.col("inexact"))
+        .filter(~pl.col("group").is_in(uneven.implode()))["group"]
     )
 
 
-def _close(part: str) -> pl.Expr:
-    """Whether a group's rewards, but for the highest or the lowest one, are nearly one value."""
-    reward = pl.col(part)
-    up, down = reward.sort(nulls_last=True), reward.sort(descending=True, nulls_last=True)
-    without_highest = down.get(1, null_on_oob=True) - up.first()
-    without_lowest = down.first() - up.get(1, null_on_oob=True)
-    spread = pl.min_horizontal(without_highest, without_lowest)
-    return (spread <= _CLOSE * reward.abs().max()).fill_null(value=True)
+def _nearly_constant(reward: pl.Expr) -> pl.Expr:
+    """Whether rewards are one value, but for less than float32 keeps well once they are centred."""
+    return (reward.max() - reward.min() <= _CLOSE * reward.abs().max()).fill_null(value=True)
+
+
+def _constant_but_one(parts: Sequence[str]) -> pl.Expr:
+    """Whether one row alone differs, its others are two or more, nearly of one value, and inexact in float32.
+
+    Only that row is divided by a std that is rounding: the others have it among theirs.
+    """
+    odd = pl.col("differs")
+    others = [pl.col(part).filter(~odd) for part in parts]
+    constant = pl.all_horizontal(_nearly_constant(other) for other in others)
+    return (odd.sum() == 1) & (pl.len() > 2) & constant & pl.any_horizontal(_inexact(one).any() for one in others)
+
+
+def _inexact(reward: pl.Expr, weight: float = 1.0) -> pl.Expr:
+    """Whether rewards have digits that sums and squares in float32 lose: 0.1 has, 0, 1, -2.5 and 0.75 have not."""
+    scaled = reward * weight * _EXACT
+    return ((scaled != scaled.round()) | (scaled.abs() > _EXACT * _EXACT)).fill_null(value=False)
 
 
 def _moved(frame: pl.DataFrame, seed: int) -> pl.DataFrame:

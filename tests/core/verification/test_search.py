@@ -63,7 +63,7 @@ def test_rewards_normalized_one_by_one_are_found():
     assert answer.fits[0].formula.columns == ((0, 1.0), (1, 0.5))
 
 
-@pytest.mark.parametrize("spec", ["grpo:ddof=1,eps=0.003", "grpo:ddof=0,eps=0.02", "lite-ppo:ddof=1,eps=0.05"])
+@pytest.mark.parametrize("spec", ["grpo:ddof=1,eps=0.003", "grpo:ddof=0,eps=0.008", "lite-ppo:ddof=1,eps=0.01"])
 def test_an_eps_of_no_framework_is_solved_for(spec):
     answer = find(log(spec, groups=40))
     assert specs(answer) == [spec]
@@ -166,3 +166,81 @@ def test_lengths_and_eps_tell_apart():
     assert what("openrlhf", "understand-r1-zero/grpo") == ["rewards that differ by about 1e-6"]
     assert what("verl", "grpo:ddof=1,singleton=reward,missing=propagate,eps=0") == ["rewards that differ by about 1e-4"]
     assert what("trl/dr-grpo", "prime-rl") == ["a rollout without a reward"]
+
+
+def small(groups, logged, **columns):
+    made = pl.DataFrame({"group": groups, "batch": [0] * len(groups)} | columns, schema_overrides=SCHEMA)
+    return made.with_columns(logged=pl.Series(logged, dtype=pl.Float64))
+
+
+def test_numbers_divided_by_the_range_are_given_no_eps():
+    logged, rewards = [], [1.4, 0.2, 0.9, 0.5, 0.8, 0.1]
+    for start in (0, 3):
+        group = rewards[start : start + 3]
+        logged += [(reward - sum(group) / 3) / (max(group) - min(group)) for reward in group]
+    assert find(small([0] * 3 + [1] * 3, logged, reward_0=rewards)).fits == []
+
+
+def test_one_number_fits_no_eps_to_one_std():
+    # (r - mean) / (max - min): in one group any such number is (r - mean) / (std + some eps).
+    rewards = [1.5, 0.2, 0.7, 1.5, 0.2, 0.2, 0.2]
+    mean = sum(rewards[:4]) / 4
+    logged = [(reward - mean) / 1.3 for reward in rewards[:4]] + [0.0] * 3
+    assert find(small([0] * 4 + [1] * 3, logged, reward_0=rewards)).fits == []
+
+
+def test_an_eps_that_leaves_something_over_is_none():
+    made = log("grpo:ddof=1,eps=0.003", groups=40, noise=False)
+    assert specs(find(made)) == ["grpo:ddof=1,eps=0.003"]
+    # Within the tolerance, but by far not within the digits of the log.
+    signs = pl.Series([1.0, -1.0] * (made.height // 2))
+    assert find(made.with_columns(logged=pl.col("logged") + 4e-6 * signs)).fits == []
+
+
+@pytest.mark.parametrize(
+    ("eps", "short"), [(9.99999e-5, 1e-4), (0.00500001, 0.005), (0.0012, 0.0012), (0.00123456, None)]
+)
+def test_an_eps_is_short(eps, short):
+    assert unknowns.short_eps(eps) == short
+
+
+def test_weights_that_explain_all_rows_come_before_rounding():
+    # RLOO of r0 + 0.2 * r1; in the first group r0 alone is constant but for one row.
+    r0, r1 = [0, 0, 1, 1, 1, 1, 0, 0], [0, 1, 1, 1, 0, 0, 1, 0]
+    total = [a + 0.2 * b for a, b in zip(r0, r1, strict=True)]
+    logged = []
+    for start in (0, 4):
+        group = total[start : start + 4]
+        logged += [reward - (sum(group) - reward) / 3 for reward in group]
+    columns = {"reward_0": [float(r) for r in r0], "reward_1": [float(r) for r in r1]}
+    answer = find(small([0] * 4 + [1] * 4, logged, **columns))
+    assert "trl/rloo" in specs(answer)
+    assert {fit.formula.columns for fit in answer.fits} == {((0, 1.0), (1, 0.2))}
+    assert all(fit.verification.agree == 8 for fit in answer.fits)
+
+
+def test_ranks_in_groups_of_two_are_no_rounding_of_anything():
+    rewards = [0.7, 1.5, 1.0, 0.3, 0.5, 0.5]
+    ranks = [0.0, 1.0, 1.0, 0.0, 0.0, 0.0]
+    assert find(small([0, 0, 1, 1, 2, 2], ranks, reward_0=rewards)).fits == []
+
+
+def test_rounding_is_named_where_nothing_agrees_wholly():
+    made = log("trl", groups=6)
+    constant = pl.DataFrame({"group": [6] * 4, "batch": [2] * 4, "reward_0": [0.1] * 4}, schema_overrides=SCHEMA)
+    noisy = pl.concat([made, constant.with_columns(logged=pl.lit(-7.4e-5))], how="vertical")
+    answer = find(noisy)
+    assert "trl/grpo" in specs(answer)
+    assert answer.fits[0].verification.groups["fault"].to_list() == ["float32"]
+
+
+def test_a_formula_that_refuses_a_group_is_dropped_and_not_the_search():
+    made = small(
+        [0, 0, 1, 1, 1],
+        [None, None, -(3**-0.5), -(3**-0.5), 2 * 3**-0.5],
+        reward_0=[None, 1.0, 1.0, 0.0, 1.0],
+        reward_1=[0.0, 0.0, 0.0, 1.0, 1.0],
+    )
+    assert "openrlhf/grpo" in specs(find(made))
+    alone = small([0, 1, 1, 1, 1], [None, 0.5, 0.5, -0.5, -0.5], reward_0=[1.0, 1.0, 1.0, 0.0, 0.0])
+    assert "trl/dr-grpo" in specs(find(alone))

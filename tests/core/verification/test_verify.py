@@ -144,3 +144,20 @@ def test_order_of_rows_does_not_matter():
     log = altered(of("grpo", [1, 0, 1, 0], [0.25, 0.5, 1, 0], [1, 1, 1, 0]), 5, 0.01)
     mixed = log.sample(fraction=1, shuffle=True, seed=3)
     assert verify(mixed, resolve("grpo")).groups["group"].to_list() == [1]
+
+
+@pytest.mark.parametrize(
+    ("spec", "rewards", "logged"),
+    [
+        ("nemo-rl", [0, 1, 1, 1], [-0.8666666666666667, -0.6, 0.7333333333333333, 0.7333333333333333]),
+        ("nemo-rl", [0.35] * 7 + [0.95], [-0.3, -0.4, *[-0.3780] * 5, 3692.7]),  # equal rewards, unequal numbers
+        ("nemo-rl", [0.0, 1.0, 1.0, 1.0], [-3692.7, 0.5773492691913577, 0.5773492691913577, 0.5773492691913577]),
+        ("nemo-rl", [0.7, 0.1], [1.0, 0.0]),
+        ("ms-swift/gdpo", [0.7, 0.1], [1.0, 0.0]),
+        ("trl", [0.35] * 7 + [0.95], [0.5] * 8),
+        ("openrlhf", [1.0] * 8, [0.5] * 8),  # sums of ones are exact
+    ],
+)
+def test_what_float32_keeps_exact_or_apart_is_no_rounding(spec, rewards, logged):
+    found = verify(frame(rewards, [1.0, 0.0, 0.5], logged=[*logged, None, None, None]), resolve(spec))
+    assert found.groups["fault"].to_list() == ["differs"]
