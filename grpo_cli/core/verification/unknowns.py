@@ -27,7 +27,9 @@ SCALED = ("grpo:ddof=1", "grpo:ddof=0", "rloo:scale=group-std,ddof=1", "lite-ppo
 
 _LARGEST_EPS = 0.01
 _TOLD = 0.05
-"""A group tells an eps where it gives it within this; two stds are different where they are apart by more."""
+"""A group tells an eps where it gives it within this share."""
+_APART = 0.01
+"""Two stds are different where they are apart by more than this share."""
 
 
 def rescaled(columns: Columns, sample: pl.DataFrame) -> Iterator[Columns]:
@@ -68,7 +70,7 @@ def eps_of(frame: pl.DataFrame, exact: Estimator, columns: Columns) -> float | N
         return None
     eps = short_eps(eps) or eps
     told = found.filter((pl.col("eps") / eps - 1).abs() <= _TOLD)["std"]
-    if told.is_empty() or told[-1] <= told[0] * (1 + _TOLD):
+    if told.is_empty() or told[-1] <= told[0] * (1 + _APART):
         return None
     # Rewards that are large beside their spread lose as many digits where they are centred.
     lost = 1 + pl.col("reward").abs() / pl.col("std")
