@@ -22,6 +22,10 @@ import pytest
 import typer.main
 from hypothesis import settings
 
+# A shell that starts the tests in the background has them ignore Ctrl-C, and so would every program they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 # A loaded machine is no fault of the program's.
 settings.register_profile("grpo-adv", deadline=None)
 settings.load_profile("grpo-adv")
