@@ -18,7 +18,7 @@ from grpo_cli.core.chain import BASELINES, SCALES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_LOG, _KEYS, _SCORING = "Which rollouts", "Which fields", "What counts"
+_KEYS, _SCORING = "Which fields", "What counts"
 _ESTIMATOR, _OUTPUT, _TABLE = "Estimator", "Output", "Table"
 
 Files = Annotated[
