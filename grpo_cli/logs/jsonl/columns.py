@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import json
 import math
-import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,16 +17,13 @@ import polars as pl
 from grpo_cli.errors import InputError
 from grpo_cli.logs.codes import coded
 from grpo_cli.logs.fields import MISSING, Field, Reduce
-from grpo_cli.logs.format import Kind, Want, spell
+from grpo_cli.logs.format import Kind, Want, spell, text_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
 TEXT_SHOWN: Final = 24
 """Longest string that an error shows: a longer one may be a completion."""
-
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?inf(?:inity)?|[+-]?nan", re.IGNORECASE | re.ASCII)
-_WORDS: Final = {"True": 1.0, "true": 1.0, "False": 0.0, "false": 0.0}
 
 
 class Column:
@@ -154,14 +150,14 @@ class NumberColumn(Column):
         raise self._fault(f"the value is infinite ({_shown(value)})", line, _INFINITE_HINT)
 
     def _from_text(self, text: str, line: int) -> float | None:
-        stripped = text.strip()
-        if stripped not in _WORDS and not _NUMBER.fullmatch(stripped):
+        number = text_number(text)
+        if number is None:
             raise self._not_text(text, line)
         if self._text is None:
             self._text = (text, line)
         if self._has_numbers:
             raise self._not_text(*self._text)
-        return self._float(_WORDS[stripped] if stripped in _WORDS else float(stripped), line)
+        return self._float(number, line)
 
     def _saw_number(self) -> None:
         self._has_numbers = True
