@@ -137,7 +137,7 @@ def filter(  # noqa: A001 - it is the name of the command
     """
     from grpo_cli.commands.opening import opened
     from grpo_cli.commands.views.filter import outgoing, report, selection_of, write
-    from grpo_cli.commands.views.log import looks_wrong, run_line, summarised
+    from grpo_cli.commands.views.log import looks_wrong, run_line
     from grpo_cli.commands.views.rows import rows_of
     from grpo_cli.core.selection import select
     from grpo_cli.logs.files.source import find
@@ -147,9 +147,8 @@ def filter(  # noqa: A001 - it is the name of the command
     with opened(found, log, screen) as rollouts:
         rows = rows_of(rollouts, log, choice.by or going.by)
         selected = select(rows.frame, selection)
-        groups = summarised(rollouts, log)
-        screen.say(run_line(rollouts, groups))
-        for note in looks_wrong(rollouts, groups, log):
+        screen.say(run_line(rollouts, rows.summary))
+        for note in looks_wrong(rollouts, rows.summary, log):
             screen.note(note)
         report(screen, rows, selected, going, table)
         write(screen, rollouts, rows, selected["kept"], going)

@@ -31,14 +31,13 @@ def groups(
     of one width, from the least of the log to its greatest; by prompt, means has the mean of each of its groups.
     """
     from grpo_cli.commands.opening import opened
-    from grpo_cli.commands.views.log import looks_wrong, run_line, summarised
+    from grpo_cli.commands.views.log import looks_wrong, run_line
     from grpo_cli.commands.views.rows import rows_of
     from grpo_cli.logs.files.source import find
 
     with opened(find(files), log, screen) as rollouts:
         rows = rows_of(rollouts, log, by).with_histograms(rollouts).chosen(status=status, where=where)
-        summary = summarised(rollouts, log)
-        screen.say(run_line(rollouts, summary))
-        for note in looks_wrong(rollouts, summary, log):
+        screen.say(run_line(rollouts, rows.summary))
+        for note in looks_wrong(rollouts, rows.summary, log):
             screen.note(note)
         screen.show(rows.table, **table.how)

@@ -55,7 +55,7 @@ def passk(
     it is null, left out of the mean, and counted in too_small.
     """
     from grpo_cli.commands.opening import opened
-    from grpo_cli.commands.views.log import looks_wrong, run_line, summarised
+    from grpo_cli.commands.views.log import looks_wrong, run_line
     from grpo_cli.commands.views.passk import averages, ks_of, numbers, per_row, too_small, usual_ks
     from grpo_cli.commands.views.rows import rows_of
     from grpo_cli.logs.files.source import find
@@ -65,8 +65,7 @@ def passk(
         rows = rows_of(rollouts, log, by)
         ks = asked or usual_ks(rows)
         shown = per_row(rows, ks) if which == "rows" else averages(rollouts, rows, ks, bars)
-        groups = summarised(rollouts, log)
-        screen.say(run_line(rollouts, groups))
-        for note in (*looks_wrong(rollouts, groups, log), *too_small(rows, ks)):
+        screen.say(run_line(rollouts, rows.summary))
+        for note in (*looks_wrong(rollouts, rows.summary, log), *too_small(rows, ks)):
             screen.note(note)
         screen.show(shown, **table.how)

@@ -52,6 +52,8 @@ class Rows:
     columns: dict[str, Kind]
     of_group: pl.Series
     """For each group number the place of its row."""
+    summary: pl.DataFrame
+    """A row per group of the whole log, by which the rows were made: what the run line and the notes speak of."""
 
     def rollouts(self, log: RolloutLog, kept: pl.Series) -> pl.Series:
         """Which rollouts of the log belong to the rows that are `kept`, a Boolean a row of its frame."""
@@ -100,7 +102,7 @@ def _of_groups(log: RolloutLog, groups: pl.DataFrame, *, keys: bool) -> Rows:
     if steps.dtype == pl.String and "step" in columns:
         columns["step"] = Kind.KEY
     place = pl.int_range(log.groups.frame.height, dtype=pl.UInt32, eager=True)
-    return Rows("groups", named.hstack(groups.drop("group")), columns, place)
+    return Rows("groups", named.hstack(groups.drop("group")), columns, place, groups)
 
 
 def _of_prompts(log: RolloutLog, options: LogOptions) -> Rows:
@@ -121,4 +123,4 @@ def _of_prompts(log: RolloutLog, options: LogOptions) -> Rows:
         .sort("prompt")["means"]
     )
     frame = prompts.named.hstack(pooled.drop("prompt")).with_columns(means)
-    return Rows("prompts", frame, dict(_OF_PROMPTS), prompts.of_group)
+    return Rows("prompts", frame, dict(_OF_PROMPTS), prompts.of_group, groups)

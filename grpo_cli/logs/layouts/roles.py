@@ -43,4 +43,3 @@ LENGTHS: Final = (
     "completion_ids", "token_ids",
 )  # fmt: skip
 LOGGED: Final = ("advantage", "advantages", "adv")
-OUTCOMES: Final = ("acc", "correct", "is_correct", "success")
